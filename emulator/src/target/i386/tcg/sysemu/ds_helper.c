@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * x86 debug store: which branches are written where, and what that causes?
+ *
+ * Branch Trace Store of Intel's processors: MSRs, the records in guest
+ * memory, the interrupt near the end of the buffer, and a log of all records
+ * for the host.  Section names in comments are those of the Intel SDM vol. 3,
+ * chapter "Debug, Branch Profile, TSC, ...".  Not here: PEBS, LBR, branch
+ * trace messages on the bus.
+ */
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/main-loop.h"
+#include "qapi/error.h"
+#include "cpu.h"
+#include "exec/exec-all.h"
+#include "exec/helper-proto.h"
+#include "hw/i386/apic.h"
+#include "sysemu/runstate.h"
+#include "sysemu/sysemu.h"
+#include "tcg/ds.h"
+
+#define DEBUGCTL_LBR    (1u << 0)
+#define DEBUGCTL_BTF    (1u << 1)
+
+/* Where a processor family keeps its bits in IA32_DEBUGCTL. */
+struct X86DSControl {
+    uint32_t tr, bts, btint;
+    uint32_t off_os, off_usr;   /* these two exist with DS-CPL only */
+    uint32_t other;             /* writable, and not ours */
+};
+
+/* "Last Branch, Interrupt, and Exception Recording (Intel Core 2 ...)" */
+static const struct X86DSControl core2_control = {
+    .tr = 1 << 6, .bts = 1 << 7, .btint = 1 << 8,
+    .off_os = 1 << 9, .off_usr = 1 << 10,
+    .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
+};
+
+/* "Last Branch, Interrupt, and Exception Recording (... Core Duo ...)" */
+static const struct X86DSControl core_duo_control = {
+    .tr = 1 << 6, .bts = 1 << 7, .btint = 1 << 8,
+    .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
+};
+
+/* "... (Pentium M Processors)": bits 2 to 5 are PB0 to PB3 */
+static const struct X86DSControl pentium_m_control = {
+    .tr = 1 << 6, .bts = 1 << 7, .btint = 1 << 8,
+    .other = DEBUGCTL_LBR | DEBUGCTL_BTF | 0x3c,
+};
+
+/* "MSR_DEBUGCTLA MSR", of processors based on Intel NetBurst */
+static const struct X86DSControl netburst_control = {
+    .tr = 1 << 2, .bts = 1 << 3, .btint = 1 << 4,
+    .off_os = 1 << 5, .off_usr = 1 << 6,
+    .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
+};
+
+static const struct X86DSControl *ds_control_of(CPUX86State *env)
+{
+    uint32_t version = env->cpuid_version;
+    int family = (version >> 8) & 0xf;
+    int model = ((version >> 4) & 0xf) | ((version >> 12) & 0xf0);
+
+    if (!IS_INTEL_CPU(env)) {
+        return NULL;
+    }
+    if (family == 15) {
+        return &netburst_control;
+    }
+    if (family != 6) {
+        return NULL;
+    }
+    switch (model) {
+    case 0x09:
+    case 0x0d:
+        return &pentium_m_control;
+    case 0x0e:
+        return &core_duo_control;
+    default:
+        return model >= 0x0f ? &core2_control : NULL;
+    }
+}
+
+/* The record log: one for all CPUs, as each is asked for the same file. */
+static struct {
+    QemuMutex lock;
+    FILE *file;
+    char *name;
+    Notifier exit;
+} ds_log;
+
+static void ds_log_flush(void)
+{
+    if (ds_log.file) {
+        qemu_mutex_lock(&ds_log.lock);
+        if (ds_log.file) {
+            fflush(ds_log.file);
+        }
+        qemu_mutex_unlock(&ds_log.lock);
+    }
+}
+
+static void ds_log_vm_state(void *opaque, bool running, RunState state)
+{
+    if (!running) {
+        ds_log_flush();
+    }
+}
+
+static void ds_log_close(Notifier *n, void *unused)
+{
+    CPUState *cs;
+
+    /* vCPUs may still run: what they record after this is not logged. */
+    qemu_mutex_lock(&ds_log.lock);
+    CPU_FOREACH(cs) {
+        fprintf(ds_log.file, "dropped %d %" PRIu64 "\n", cs->cpu_index,
+                X86_CPU(cs)->bts_dropped);
+    }
+    fclose(ds_log.file);
+    ds_log.file = NULL;
+    qemu_mutex_unlock(&ds_log.lock);
+}
+
+static bool ds_log_open(const char *name, Error **errp)
+{
+    if (ds_log.name) {
+        if (strcmp(ds_log.name, name)) {
+            error_setg(errp, "bts-log must be the same file for all CPUs");
+            return false;
+        }
+        return true;
+    }
+    ds_log.file = fopen(name, "w");
+    if (!ds_log.file) {
+        error_setg_errno(errp, errno, "cannot write bts-log '%s'", name);
+        return false;
+    }
+    ds_log.name = g_strdup(name);
+    qemu_mutex_init(&ds_log.lock);
+    ds_log.exit.notify = ds_log_close;
+    qemu_add_exit_notifier(&ds_log.exit);
+    qemu_add_vm_change_state_handler(ds_log_vm_state, NULL);
+    return true;
+}
+
+static void ds_log_record(CPUX86State *env, target_ulong from,
+                          target_ulong to, int cpl)
+{
+    qemu_mutex_lock(&ds_log.lock);
+    if (ds_log.file) {
+        fprintf(ds_log.file, "%d %d %d %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
+                env_cpu(env)->cpu_index, cpl,
+                (int)(env->hflags & HF_CPL_MASK), (uint64_t)env->cr[3],
+                (uint64_t)from, (uint64_t)to);
+    }
+    qemu_mutex_unlock(&ds_log.lock);
+}
+
+bool x86_ds_realize(X86CPU *cpu, Error **errp)
+{
+    CPUX86State *env = &cpu->env;
+
+    object_property_add_uint64_ptr(OBJECT(cpu), "bts-dropped",
+                                   &cpu->bts_dropped, OBJ_PROP_FLAG_READ);
+    if (cpu->bts_log && !ds_log_open(cpu->bts_log, errp)) {
+        return false;
+    }
+    if (!(env->features[FEAT_1_EDX] & CPUID_DTS)) {
+        return true;
+    }
+    cpu->ds_control = ds_control_of(env);
+    if (!cpu->ds_control) {
+        error_setg(errp, "CPU feature 'ds' is emulated for Intel models of "
+                   "family 15 and of family 6 from Pentium M on");
+        return false;
+    }
+    return true;
+}
+
+static bool is_canonical(CPUX86State *env, uint64_t addr)
+{
+    int64_t sext = (int64_t)addr >> (env->cr[4] & CR4_LA57_MASK ? 56 : 47);
+
+    return sext == 0 || sext == -1;
+}
+
+static bool bts_enabled(CPUX86State *env, int cpl)
+{
+    const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
+    uint32_t on = ctl->tr | ctl->bts;
+
+    return (env->msr_debugctl & on) == on &&
+           !(env->msr_debugctl & (cpl == 0 ? ctl->off_os : ctl->off_usr));
+}
+
+/* Ask the translator for the branches that are stored, or counted as skid. */
+static void update_branch_hflags(CPUX86State *env)
+{
+    env->hflags &= ~(HF_BR_OS_MASK | HF_BR_USR_MASK);
+    if (env->bts_pmi_countdown || bts_enabled(env, 0)) {
+        env->hflags |= HF_BR_OS_MASK;
+    }
+    if (env->bts_pmi_countdown || bts_enabled(env, 3)) {
+        env->hflags |= HF_BR_USR_MASK;
+    }
+}
+
+/* Interrupt delivery comes here with the big lock, helpers without. */
+static bool lock_iothread(void)
+{
+    if (qemu_mutex_iothread_locked()) {
+        return false;
+    }
+    qemu_mutex_lock_iothread();
+    return true;
+}
+
+static void deliver_pmi(CPUX86State *env)
+{
+    bool locked = lock_iothread();
+
+    env->bts_pmi_countdown = 0;
+    apic_deliver_perf_intr(env_archcpu(env)->apic_state);
+    if (locked) {
+        qemu_mutex_unlock_iothread();
+    }
+}
+
+uint64_t x86_read_debugctl(CPUX86State *env)
+{
+    return env->msr_debugctl;
+}
+
+uint64_t x86_read_ds_area(CPUX86State *env)
+{
+    return env->msr_ds_area;
+}
+
+bool x86_write_debugctl(CPUX86State *env, uint64_t val)
+{
+    const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
+    uint64_t valid;
+
+    if (!ctl) {
+        return true;
+    }
+    valid = ctl->tr | ctl->bts | ctl->btint | ctl->other;
+    if (env->features[FEAT_1_ECX] & CPUID_EXT_DSCPL) {
+        valid |= ctl->off_os | ctl->off_usr;
+    }
+    if (val & ~valid) {
+        return false;
+    }
+    env->msr_debugctl = val;
+    if (!(val & ctl->tr) && env->bts_pmi_countdown) {
+        /* The interrupt was raised already, it is only late. */
+        deliver_pmi(env);
+    }
+    update_branch_hflags(env);
+    if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK))) {
+        /* Whoever turned it off may want to look, through 9p for one. */
+        ds_log_flush();
+    }
+    return true;
+}
+
+bool x86_write_ds_area(CPUX86State *env, uint64_t val)
+{
+    if (!env_archcpu(env)->ds_control) {
+        return true;
+    }
+    if (!is_canonical(env, val)) {
+        return false;
+    }
+    env->msr_ds_area = val;
+    return true;
+}
+
+/* Bits 11 and 12 are read-only: there is a BTS, and no PEBS. */
+uint64_t x86_read_misc_enable(CPUX86State *env)
+{
+    uint64_t val = env->msr_ia32_misc_enable;
+
+    if (env_archcpu(env)->ds_control) {
+        val &= ~MSR_IA32_MISC_ENABLE_BTS_UNAVAIL;
+        val |= MSR_IA32_MISC_ENABLE_PEBS_UNAVAIL;
+    }
+    return val;
+}
+
+/* "LBR, BTF ... on a debug exception": #DB clears these two, and not TR. */
+void x86_debug_exception(CPUX86State *env)
+{
+    env->msr_debugctl &= ~(uint64_t)(DEBUGCTL_LBR | DEBUGCTL_BTF);
+}
+
+/* Guest linear memory as the host sees it: one page, or parts of two. */
+typedef struct DSRange {
+    uint8_t *host[2];
+    uint32_t split;             /* bytes in the first part */
+} DSRange;
+
+/*
+ * Stores to the DS area are not survivable on hardware when they fault (SDM,
+ * "DS Save Area": it is to be in memory that is not paged out, mapped under
+ * every CR3).  So that a test sees it, the machine stops.
+ */
+static void ds_fault(CPUX86State *env, target_ulong addr)
+{
+    bool locked = lock_iothread();
+
+    error_report("debug store: CPU %d cannot write to linear address 0x%"
+                 PRIx64 " with CR3 0x%" PRIx64 ": machine stopped",
+                 env_cpu(env)->cpu_index, (uint64_t)addr,
+                 (uint64_t)env->cr[3]);
+    qemu_system_guest_panicked(NULL);
+    if (locked) {
+        qemu_mutex_unlock_iothread();
+    }
+}
+
+/*
+ * Make sure that all of the range can be written before any of it is.  Data
+ * breakpoints do not see these stores, as they go to the host's memory.
+ */
+static bool ds_map(CPUX86State *env, target_ulong addr, uint32_t len,
+                   DSRange *range)
+{
+    /*
+     * An implicit supervisor access: SMAP holds whatever EFLAGS.AC says, and
+     * compatibility mode does not cut the address.
+     */
+    int mmu_idx = (env->hflags & HF_SMAP_MASK ? MMU_KSMAP64_IDX
+                                              : MMU_KNOSMAP64_IDX) +
+                  (env->hflags & HF_LMA_MASK ? 0 : 1);
+    int i;
+
+    range->split = MIN(len, -(addr | TARGET_PAGE_MASK));
+    for (i = 0; i < 2; i++) {
+        if (i == 1) {
+            if (range->split == len) {
+                break;
+            }
+            addr += range->split;
+        }
+        if (!(env->hflags & HF_LMA_MASK)) {
+            addr = (uint32_t)addr;
+        }
+        probe_access_flags(env, addr, MMU_DATA_STORE, mmu_idx, true,
+                           (void **)&range->host[i], 0);
+        if (!range->host[i]) {
+            ds_fault(env, addr);
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint8_t *ds_byte(const DSRange *range, uint32_t ofs)
+{
+    return ofs < range->split ? range->host[0] + ofs
+                              : range->host[1] + (ofs - range->split);
+}
+
+static uint64_t ds_load(const DSRange *range, uint32_t ofs, uint32_t size)
+{
+    uint64_t val = 0;
+    int i;
+
+    if (ofs >= range->split || ofs + size <= range->split) {
+        return ldn_le_p(ds_byte(range, ofs), size);
+    }
+    for (i = 0; i < size; i++) {
+        val |= (uint64_t)*ds_byte(range, ofs + i) << (8 * i);
+    }
+    return val;
+}
+
+static void ds_store(const DSRange *range, uint32_t ofs, uint32_t size,
+                     uint64_t val)
+{
+    int i;
+
+    if (ofs >= range->split || ofs + size <= range->split) {
+        stn_le_p(ds_byte(range, ofs), size, val);
+        return;
+    }
+    for (i = 0; i < size; i++) {
+        *ds_byte(range, ofs + i) = val >> (8 * i);
+    }
+}
+
+/* Fields of the DS buffer management area, in units of the field size. */
+enum { BTS_BASE, BTS_INDEX, BTS_MAXIMUM, BTS_THRESHOLD, BTS_NR_FIELDS };
+
+/*
+ * Write one record.  Returns true if it is the one that the interrupt
+ * threshold points at.
+ */
+static bool bts_store(CPUX86State *env, target_ulong from, target_ulong to,
+                      int cpl)
+{
+    X86CPU *cpu = env_archcpu(env);
+    /*
+     * "64 Bit Format of the DS Save Area": 64-bit fields if DTES64 says so,
+     * and without DTES64 while IA-32e mode is active.
+     */
+    bool wide = (env->features[FEAT_1_ECX] & CPUID_EXT_DTES64) ||
+                (env->hflags & HF_LMA_MASK);
+    uint32_t size = wide ? 8 : 4;
+    uint32_t record_size = 3 * size;
+    bool circular = !(env->msr_debugctl & cpu->ds_control->btint);
+    uint64_t base, index, maximum, threshold, next;
+    DSRange area, record;
+
+    if (!ds_map(env, env->msr_ds_area, BTS_NR_FIELDS * size, &area)) {
+        return false;
+    }
+    base = ds_load(&area, BTS_BASE * size, size);
+    index = ds_load(&area, BTS_INDEX * size, size);
+    maximum = ds_load(&area, BTS_MAXIMUM * size, size);
+    threshold = ds_load(&area, BTS_THRESHOLD * size, size);
+
+    if (circular && index + record_size > maximum) {
+        index = base;
+    }
+    if (index + record_size > maximum) {
+        cpu->bts_dropped++;
+        return false;
+    }
+    if (!ds_map(env, index, record_size, &record)) {
+        return false;
+    }
+    ds_store(&record, 0 * size, size, from);
+    ds_store(&record, 1 * size, size, to);
+    ds_store(&record, 2 * size, size, 0);
+    next = index + record_size;
+    if (circular && next + record_size > maximum) {
+        next = base;
+    }
+    /* Another CPU that reads the index finds the record. */
+    smp_wmb();
+    ds_store(&area, BTS_INDEX * size, size, next);
+
+    if (ds_log.file) {
+        ds_log_record(env, from, to, cpl);
+    }
+    return index == threshold;
+}
+
+void x86_taken_branch(CPUX86State *env, target_ulong from, int cpl)
+{
+    target_ulong to = x86_linear_eip(env);
+    bool raise = false;
+
+    /* In SMM the DS area's addresses mean other memory. */
+    if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK)) ||
+        (env->hflags & HF_SMM_MASK)) {
+        return;
+    }
+
+    /*
+     * A branch to an address that is not canonical faults where it is, and
+     * has not been taken.  TCG faults at the target instead: remember for
+     * that exception's record where it comes from.
+     */
+    if ((env->hflags & HF_CS64_MASK) && !is_canonical(env, to)) {
+        env->bts_bad_branch = from;
+        return;
+    }
+    if (!is_canonical(env, from)) {
+        from = env->bts_bad_branch;
+    }
+
+    if (env->bts_pmi_countdown && --env->bts_pmi_countdown == 0) {
+        raise = true;
+    }
+    /* A branch across rings is stored if either side is ("crossings"). */
+    if ((bts_enabled(env, cpl) || bts_enabled(env, env->hflags & HF_CPL_MASK))
+        && bts_store(env, from, to, cpl)) {
+        uint32_t skid = env_archcpu(env)->bts_skid;
+
+        if (skid == 0) {
+            raise = true;
+        } else if (!env->bts_pmi_countdown) {
+            env->bts_pmi_countdown = skid;
+        }
+    }
+    if (raise) {
+        deliver_pmi(env);
+    }
+    update_branch_hflags(env);
+}
+
+void helper_taken_branch(CPUX86State *env, target_ulong from, uint32_t cpl)
+{
+    x86_taken_branch(env, from, cpl);
+}
