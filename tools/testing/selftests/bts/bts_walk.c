@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which branches does a program take, as seen by stepping through it?
+ *
+ * Walks every thread of a command with PTRACE_SINGLESTEP and writes down, per
+ * thread, each branch taken in user mode.  An instruction that does not do what
+ * its decoding says ends the walk: a witness that guesses is none.  The way into
+ * the kernel and back (system calls, faults, signals and their return) is not a
+ * user branch.  Knows nothing of any hardware trace.
+ */
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bts_insn.h"
+#include "bts_tracee.h"
+
+#define LONG_MODE_CS	0x33
+#define FLAG_TF		0x100
+#define CACHE_SIZE	65536
+
+/* What the kernel puts in si_code of the SIGTRAP that ends a step. */
+#define STEP_DONE	TRAP_TRACE	/* one instruction was executed */
+#define STEP_SYSCALL	TRAP_BRKPT	/* a system call returned */
+#define STEP_HANDLER	SIGTRAP		/* a signal's handler is about to start */
+
+struct walk {
+	struct user_regs_struct	regs;	/* at the last stop */
+	FILE			*out;
+};
+
+static const char *prefix;
+static unsigned long long steps;
+
+/* Instructions seen; dropped whenever the kernel may have changed the code. */
+static struct cached {
+	struct insn	insn;
+	bool		long_mode;
+	bool		valid;
+} *cache;
+
+static void forget_code(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CACHE_SIZE; i++)
+		cache[i].valid = false;
+}
+
+static const struct insn *fetch(const struct tracee *t,
+				const struct user_regs_struct *regs)
+{
+	bool long_mode = regs->cs == LONG_MODE_CS;
+	struct cached *c = &cache[(regs->rip ^ regs->rip >> 16) % CACHE_SIZE];
+	uint8_t code[INSN_MAX_LEN];
+	struct iovec local = { code, sizeof(code) };
+	/* Two parts: the second page may not be there. */
+	size_t first = 4096 - regs->rip % 4096;
+	struct iovec remote[2];
+	ssize_t size;
+
+	if (c->valid && c->insn.addr == regs->rip && c->long_mode == long_mode)
+		return &c->insn;
+
+	if (first > sizeof(code))
+		first = sizeof(code);
+	remote[0] = (struct iovec) { (void *)regs->rip, first };
+	remote[1] = (struct iovec) { (void *)(regs->rip + first), sizeof(code) - first };
+	size = process_vm_readv(t->tid, &local, 1, remote, 2, 0);
+	c->long_mode = long_mode;
+	c->valid = size > 0 &&
+		   insn_decode(&c->insn, regs->rip, code, size, long_mode);
+	return c->valid ? &c->insn : NULL;
+}
+
+static void __attribute__((noreturn))
+unexplained(const struct tracee *t, const struct insn *insn, uint64_t to,
+	    const char *what)
+{
+	errx(1, "thread %d after %llu steps: %#" PRIx64 " (%u bytes) -> %#" PRIx64 ": %s",
+	     t->index, steps, insn->addr, insn->len, to, what);
+}
+
+static void record(struct walk *w, uint64_t from, uint64_t to)
+{
+	uint64_t branch[2] = { from, to };
+
+	if (fwrite(branch, sizeof(branch), 1, w->out) != 1)
+		err(1, "%s", prefix);
+}
+
+/* One instruction led from w->regs to @now. */
+static void step(const struct tracee *t, struct walk *w,
+		 const struct user_regs_struct *now)
+{
+	const struct insn *insn = fetch(t, &w->regs);
+	uint64_t next, to = now->rip;
+
+	if (!insn)
+		errx(1, "thread %d: no instruction at %#llx, which led to %#llx",
+		     t->index, w->regs.rip, now->rip);
+
+	next = insn->addr + insn->len;
+	switch (insn->kind) {
+	case INSN_JUMP:
+		if (insn->target && to != insn->target)
+			unexplained(t, insn, to, "a jump elsewhere");
+		record(w, insn->addr, to);
+		break;
+	case INSN_CONDITIONAL:
+		if (insn_taken(insn, &w->regs)) {
+			if (to != insn->target)
+				unexplained(t, insn, to, "the condition holds");
+			record(w, insn->addr, to);
+		} else if (to != next) {
+			unexplained(t, insn, to, "the condition does not hold");
+		}
+		break;
+	case INSN_REPEATED:
+		if (to != insn->addr && to != next)
+			unexplained(t, insn, to, "not the next instruction, nor itself");
+		break;
+	case INSN_PUSHF:
+		/* The trap flag is ours, and the program may look at what it pushed. */
+		if (!(w->regs.eflags & FLAG_TF)) {
+			long word;
+
+			errno = 0;
+			word = ptrace(PTRACE_PEEKDATA, t->tid, now->rsp, NULL);
+			if (errno || ptrace(PTRACE_POKEDATA, t->tid, now->rsp,
+					    word & ~FLAG_TF))
+				err(1, "flags on the stack");
+		}
+		/* fall through */
+	case INSN_PLAIN:
+		if (to != next)
+			unexplained(t, insn, to, "not the next instruction");
+		break;
+	case INSN_NO_TRAP:
+		unexplained(t, insn, to, "the instruction after it was not seen");
+	case INSN_UNKNOWN:
+		if (to <= insn->addr || to > insn->addr + INSN_MAX_LEN)
+			unexplained(t, insn, to, "not the next instruction");
+		break;
+	case INSN_ENTERS_KERNEL:
+		break;
+	}
+}
+
+static void get_regs(const struct tracee *t, struct user_regs_struct *regs)
+{
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, regs))
+		err(1, "PTRACE_GETREGS");
+}
+
+static void walk_start(struct tracee *t)
+{
+	struct walk *w = calloc(1, sizeof(*w));
+	int cpu = sched_getcpu();
+
+	if (!w)
+		err(1, "thread %d", t->tid);
+	/* Stepping is quicker by far where nobody has to be woken elsewhere. */
+	tracee_pin(&(struct tracee) { .tid = getpid() }, cpu);
+	tracee_pin(t, cpu);
+
+	w->out = fdopen(tracee_output(t, prefix), "w");
+	if (!w->out)
+		err(1, "%s", prefix);
+	get_regs(t, &w->regs);
+	t->data = w;
+}
+
+static int walk_stop(struct tracee *t, int status)
+{
+	struct walk *w = t->data;
+	struct user_regs_struct now;
+	siginfo_t info;
+
+	get_regs(t, &now);
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info))
+		err(1, "PTRACE_GETSIGINFO");
+
+	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_DONE) {
+		steps++;
+		step(t, w, &now);
+		w->regs = now;
+		return 0;
+	}
+
+	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_SYSCALL) {
+		forget_code();
+		w->regs = now;
+		return 0;
+	}
+
+	/* No instruction was completed: the signal stands before it. */
+	w->regs = now;
+	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_HANDLER)
+		return 0;
+	return WSTOPSIG(status);
+}
+
+static void walk_event(struct tracee *t, int event)
+{
+	struct walk *w = t->data;
+
+	(void)event;
+	forget_code();
+	get_regs(t, &w->regs);
+}
+
+static void walk_exit(struct tracee *t)
+{
+	struct walk *w = t->data;
+
+	if (fclose(w->out))
+		err(1, "%s", prefix);
+	free(w);
+	t->data = NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tracee_ops ops = {
+		.request	= PTRACE_SINGLESTEP,
+		.start		= walk_start,
+		.stop		= walk_stop,
+		.event		= walk_event,
+		.exit		= walk_exit,
+	};
+	int opt, status;
+
+	while ((opt = getopt(argc, argv, "+o:")) != -1) {
+		if (opt != 'o')
+			goto usage;
+		prefix = optarg;
+	}
+	if (!prefix || optind >= argc)
+		goto usage;
+
+	cache = calloc(CACHE_SIZE, sizeof(*cache));
+	if (!cache)
+		err(1, "instruction cache");
+	status = tracee_run(argv + optind, &ops);
+	fprintf(stderr, "bts_walk: %llu steps\n", steps);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+
+usage:
+	fprintf(stderr,
+		"usage: bts_walk -o PREFIX PROGRAM [ARGUMENT...]\n"
+		"Writes the branches thread N of PROGRAM takes to PREFIX.N, as pairs of\n"
+		"64-bit addresses.  Exits as PROGRAM does.\n");
+	return 1;
+}
