@@ -125,18 +125,16 @@ static void warn_memory(uint32_t size)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		warnx("no memory for a buffer of %" PRIu32 " bytes", size);
-	else
-		warnx("no memory for a buffer of %" PRIu32 " bytes: all buffers together may have %ju bytes (RLIMIT_MEMLOCK, 'ulimit -l'); see -s",
-		      size, (uintmax_t)limit.rlim_cur);
+	warnx("no memory for a buffer of %" PRIu32 " bytes", size);
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		warnx("all buffers together may take %ju bytes (RLIMIT_MEMLOCK, 'ulimit -l'); see -s",
+		      (uintmax_t)limit.rlim_cur);
 }
 
 static void warn_config(int error, uint32_t size)
 {
 	switch (error) {
 	case EIO:
-	case ENOSYS:
 		warnx("this kernel has no PTRACE_BTS requests (CONFIG_X86_PTRACE_BTS)");
 		break;
 	case EOPNOTSUPP:
@@ -368,7 +366,8 @@ static void handle_stop(struct trace *trace, struct task *task, int status)
 {
 	int event = status >> 16, signal = 0;
 
-	task->signal = 0;
+	if (event != PTRACE_EVENT_EXIT)
+		task->signal = 0;
 	switch (event) {
 	case 0:
 		/* A signal, on its way to be delivered. */
