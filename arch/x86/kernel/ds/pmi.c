@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What happens when a staging bank is nearly full?
+ *
+ * The processor raises the interrupt of the local APIC's performance-counter
+ * LVT entry, which Linux programs as an NMI, and sets the entry's mask bit
+ * (Intel SDM vol. 3, "Writing the DS Interrupt Service Routine"). Counter
+ * overflow shares the entry: each handler looks at its own causes only, and
+ * ours comes first, so that perf's is not traced.
+ *
+ * perf's handler unmasks the entry whenever it has work, and on some CPUs must
+ * not find it unmasked before. Where perf has no work, it is ours to unmask.
+ */
+#include <linux/percpu.h>
+
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#include <asm/perf_event.h>
+
+#include "ds.h"
+
+static int ds_pmi(unsigned int cmd, struct pt_regs *regs)
+{
+	struct ds_cpu *cpu = this_cpu_ptr(&ds_cpu);
+
+	if (ds_threshold_passed()) {
+		WRITE_ONCE(cpu->pmi_drained, false);
+		if (READ_ONCE(cpu->busy)) {
+			WRITE_ONCE(cpu->pmi_seen, true);
+		} else {
+			ds_bts_off();
+			ds_drain(cpu->owner);
+			/*
+			 * What the owner says counts, not what the MSR said: it
+			 * reads 0 in an NMI out of a KVM guest, and with an
+			 * owner gone an interrupted read-modify-write may have
+			 * brought our bits back.
+			 */
+			if (cpu->owner)
+				ds_bts_on();
+		}
+	} else if (READ_ONCE(cpu->pmi_drained)) {
+		/* Whoever drained was faster; nobody else knows this NMI. */
+		WRITE_ONCE(cpu->pmi_drained, false);
+	} else {
+		return NMI_DONE;
+	}
+
+	if (!perf_pmi_active())
+		apic_write(APIC_LVTPC, APIC_DM_NMI);
+	return NMI_HANDLED;
+}
+
+/*
+ * Handle PMIs. Process context; every staging bank is described, so that an
+ * index is below its threshold where nothing was recorded.
+ */
+int ds_pmi_register(void)
+{
+	return register_nmi_handler(NMI_LOCAL, ds_pmi, NMI_FLAG_FIRST, "ds");
+}
+
+/* Process context; BTS was seen off on every CPU. Waits for running NMIs. */
+void ds_pmi_unregister(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "ds");
+}

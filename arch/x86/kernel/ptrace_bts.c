@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How does a debugger get the branches of its tracee? PTRACE_BTS_*.
+ *
+ * The debugger's buffer is a branch ring, filled by a tracer of the DS layer.
+ * Both hang off the tracee. They end with the ptrace attachment, however that
+ * ends, or before that when the debugger says so.
+ *
+ * All requests but PTRACE_BTS_CONFIG come while the tracee is frozen in a
+ * ptrace stop: nothing is recorded, and nobody else can end the attachment.
+ */
+#include <linux/branch_ring.h>
+#include <linux/ptrace.h>
+#include <linux/refcount.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <asm/ds.h>
+#include <asm/ptrace_bts.h>
+
+/* The ring's record is what these requests have always returned. */
+static_assert(sizeof(struct bts_struct) == sizeof(struct branch_record));
+static_assert(offsetof(struct bts_struct, qualifier) ==
+	      offsetof(struct branch_record, kind));
+static_assert(offsetof(struct bts_struct, variant.lbr.from) ==
+	      offsetof(struct branch_record, from));
+static_assert(offsetof(struct bts_struct, variant.lbr.to) ==
+	      offsetof(struct branch_record, to));
+static_assert(BTS_BRANCH == BRANCH_RECORD_BRANCH);
+static_assert(sizeof(struct ptrace_bts_config) == 16);
+
+/**
+ * struct ptrace_bts - a debugger's branch trace of one task
+ * @tracer:	brings the branches
+ * @ring:	keeps them; replaced only while @tracer is stopped
+ * @ref:	the tracer's reference until it is free, and that of a
+ *		PTRACE_BTS_CONFIG under way: the one request during which the
+ *		attachment may end
+ */
+struct ptrace_bts {
+	struct ds_tracer	tracer;
+	struct branch_ring	*ring;
+	refcount_t		ref;
+};
+
+static void ptrace_bts_put(struct ptrace_bts *bts)
+{
+	if (!refcount_dec_and_test(&bts->ref))
+		return;
+
+	branch_ring_free(bts->ring);
+	kfree(bts);
+}
+
+static void ptrace_bts_write(struct ds_tracer *tracer,
+			     const struct ds_branch *branch, unsigned int nr)
+{
+	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
+
+	for (; nr; nr--, branch++)
+		branch_ring_put(bts->ring, BRANCH_RECORD_BRANCH, branch->from,
+				branch->to);
+	branch_ring_commit(bts->ring);
+}
+
+static void ptrace_bts_free(struct ds_tracer *tracer)
+{
+	ptrace_bts_put(container_of(tracer, struct ptrace_bts, tracer));
+}
+
+static const struct ds_tracer_ops ptrace_bts_ops = {
+	.write	= ptrace_bts_write,
+	.free	= ptrace_bts_free,
+};
+
+/* Get the tracee's trace, if it has one and is still ours. */
+static struct ptrace_bts *ptrace_bts_get(struct task_struct *child)
+{
+	struct ptrace_bts *bts = NULL;
+
+	read_lock(&tasklist_lock);
+	if (child->ptrace && child->parent == current)
+		bts = child->thread.ptrace_bts;
+	if (bts)
+		refcount_inc(&bts->ref);
+	read_unlock(&tasklist_lock);
+
+	return bts;
+}
+
+/* Give the tracee its trace, unless it is ours no longer. */
+static bool ptrace_bts_publish(struct task_struct *child, struct ptrace_bts *bts)
+{
+	bool ours;
+
+	read_lock(&tasklist_lock);
+	ours = child->ptrace && child->parent == current;
+	if (ours)
+		child->thread.ptrace_bts = bts;
+	read_unlock(&tasklist_lock);
+
+	return ours;
+}
+
+/**
+ * ptrace_bts_unlink - a ptrace attachment ends
+ * @child: the tracee
+ *
+ * Its debugger may be dead, and its mm with it. Memory and charge are given
+ * back by a work item.
+ *
+ * Context: tasklist_lock held, for writing and with interrupts off in
+ *	    __ptrace_unlink().
+ */
+void ptrace_bts_unlink(struct task_struct *child)
+{
+	struct ptrace_bts *bts = child->thread.ptrace_bts;
+
+	if (!bts)
+		return;
+
+	child->thread.ptrace_bts = NULL;
+	ds_tracer_release(&bts->tracer);
+}
+
+/* As ptrace_bts_unlink(), but memory and charge are back when this returns. */
+static void ptrace_bts_end(struct task_struct *child, struct ptrace_bts *bts)
+{
+	read_lock(&tasklist_lock);
+	if (child->thread.ptrace_bts == bts)
+		ptrace_bts_unlink(child);
+	read_unlock(&tasklist_lock);
+
+	ds_tracer_flush();
+}
+
+/**
+ * ptrace_bts_detach - the debugger lets go of its tracee
+ * @child: the tracee, frozen
+ *
+ * Context: Process context of the debugger, may sleep.
+ */
+void ptrace_bts_detach(struct task_struct *child)
+{
+	struct ptrace_bts *bts = child->thread.ptrace_bts;
+
+	if (bts)
+		ptrace_bts_end(child, bts);
+}
+
+static struct branch_ring *ptrace_bts_ring(u32 size)
+{
+	/* Never more than asked for: the debugger's array has that size. */
+	u64 capacity = max_t(u64, size / sizeof(struct bts_struct), 1);
+	struct branch_ring *ring = branch_ring_alloc(capacity, current->mm);
+
+	/* The charge of a tracee that is gone may be on its way back. */
+	if (ring == ERR_PTR(-ENOMEM)) {
+		ds_tracer_flush();
+		ring = branch_ring_alloc(capacity, current->mm);
+	}
+	return ring;
+}
+
+/* Attach to @child with an empty @ring, which is ours from here on. */
+static struct ptrace_bts *ptrace_bts_attach(struct task_struct *child,
+					    struct branch_ring *ring)
+{
+	struct ptrace_bts *bts = kzalloc(sizeof(*bts), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!bts) {
+		branch_ring_free(ring);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	bts->ring = ring;
+	refcount_set(&bts->ref, 1);
+
+	ret = ds_tracer_attach(&bts->tracer, child, &ptrace_bts_ops);
+	if (ret) {
+		ptrace_bts_put(bts);
+		return ERR_PTR(ret);
+	}
+
+	refcount_inc(&bts->ref);
+	if (!ptrace_bts_publish(child, bts)) {
+		ds_tracer_release(&bts->tracer);
+		ptrace_bts_put(bts);
+		return ERR_PTR(-ESRCH);
+	}
+	return bts;
+}
+
+/* Exchange the ring for an empty one, which is ours from here on. */
+static int ptrace_bts_replace(struct ptrace_bts *bts, struct branch_ring *ring)
+{
+	int ret = ds_tracer_stop(&bts->tracer);
+
+	if (!ret)
+		swap(bts->ring, ring);
+	branch_ring_free(ring);
+	return ret;
+}
+
+static int ptrace_bts_read_config(struct ptrace_bts_config *cfg,
+				  void __user *addr, unsigned long size)
+{
+	int ret;
+
+	if (size < sizeof(*cfg))
+		return -EIO;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+
+	ret = copy_struct_from_user(cfg, sizeof(*cfg), addr, size);
+	if (ret)
+		return ret;
+
+	if (cfg->flags & ~(PTRACE_BTS_O_TRACE | PTRACE_BTS_O_SCHED |
+			   PTRACE_BTS_O_SIGNAL | PTRACE_BTS_O_ALLOC))
+		return -EINVAL;
+	if ((cfg->flags & PTRACE_BTS_O_SIGNAL) &&
+	    (!cfg->signal || !valid_signal(cfg->signal)))
+		return -EINVAL;
+	if (cfg->flags & (PTRACE_BTS_O_SIGNAL | PTRACE_BTS_O_SCHED))
+		return -EOPNOTSUPP;
+
+	return 0;
+}
+
+/* The tracee need not be stopped, and may die or be reaped meanwhile. */
+static long ptrace_bts_config(struct task_struct *child, void __user *addr,
+			      unsigned long size)
+{
+	struct ptrace_bts_config cfg;
+	struct branch_ring *ring;
+	struct ptrace_bts *bts;
+	int ret;
+
+	ret = ptrace_bts_read_config(&cfg, addr, size);
+	if (ret)
+		return ret;
+
+	if (READ_ONCE(child->exit_state))
+		return -ESRCH;
+
+	bts = ptrace_bts_get(child);
+	if (!bts && !((cfg.flags & PTRACE_BTS_O_ALLOC) && cfg.size))
+		return -ESRCH;
+
+	if (cfg.flags & PTRACE_BTS_O_ALLOC) {
+		if (!cfg.size) {
+			ptrace_bts_end(child, bts);
+			ptrace_bts_put(bts);
+			return 0;
+		}
+
+		ring = ptrace_bts_ring(cfg.size);
+		if (IS_ERR(ring)) {
+			ret = PTR_ERR(ring);
+			goto out;
+		}
+
+		if (bts) {
+			ret = ptrace_bts_replace(bts, ring);
+			if (ret)
+				goto out;
+		} else {
+			bts = ptrace_bts_attach(child, ring);
+			if (IS_ERR(bts))
+				return PTR_ERR(bts);
+		}
+	}
+
+	if (cfg.flags & PTRACE_BTS_O_TRACE)
+		ret = ds_tracer_start(&bts->tracer);
+	else
+		ret = ds_tracer_stop(&bts->tracer);
+out:
+	if (bts)
+		ptrace_bts_put(bts);
+	return ret ?: sizeof(cfg);
+}
+
+static long ptrace_bts_status(struct ptrace_bts *bts, void __user *addr,
+			      unsigned long size)
+{
+	struct ptrace_bts_config cfg = {
+		.size = branch_ring_capacity(bts->ring) *
+			sizeof(struct bts_struct),
+		.flags = bts->tracer.running ? PTRACE_BTS_O_TRACE : 0,
+		.bts_size = sizeof(struct bts_struct),
+	};
+
+	if (size < sizeof(cfg))
+		return -EIO;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+
+	return copy_to_user(addr, &cfg, sizeof(cfg)) ? -EFAULT : sizeof(cfg);
+}
+
+static long ptrace_bts_get_record(struct ptrace_bts *bts, void __user *addr,
+				  unsigned long index)
+{
+	struct branch_record record;
+	int ret;
+
+	ret = branch_ring_peek(bts->ring, index, &record);
+	if (ret)
+		return ret;
+
+	return copy_to_user(addr, &record, sizeof(record)) ? -EFAULT :
+							     sizeof(record);
+}
+
+static long ptrace_bts_drain(struct ptrace_bts *bts, void __user *addr,
+			     unsigned long size)
+{
+	u64 room = size / sizeof(struct bts_struct);
+	u64 upto;
+	long ret;
+
+	if (room < branch_ring_count(bts->ring))
+		return -EIO;
+
+	ret = branch_ring_copy_to_user(bts->ring, addr, room, &upto);
+	if (ret >= 0)
+		branch_ring_consume(bts->ring, upto);
+	return ret;
+}
+
+/**
+ * ptrace_bts_request - carry out a PTRACE_BTS_* request
+ * @child:   the tracee; frozen unless @request is PTRACE_BTS_CONFIG
+ * @request: PTRACE_BTS_*
+ * @addr:    user pointer, by request
+ * @data:    index, or size of what @addr points to in bytes, by request
+ *
+ * The layouts are the same for 32-bit and 64-bit debuggers.
+ *
+ * Context: Process context of the debugger, may sleep.
+ * Return: by request, or -EOPNOTSUPP where the processor cannot trace
+ *	   branches, -ESRCH where nothing is configured, -EIO where @data is
+ *	   too small, -EFAULT, -EINVAL, -E2BIG, -EBUSY, -ENOMEM.
+ */
+long ptrace_bts_request(struct task_struct *child, long request,
+			unsigned long addr, unsigned long data)
+{
+	void __user *uaddr = (void __user *)addr;
+	struct ptrace_bts *bts;
+
+	if (!ds_available())
+		return -EOPNOTSUPP;
+
+	if (request == PTRACE_BTS_CONFIG)
+		return ptrace_bts_config(child, uaddr, data);
+
+	bts = child->thread.ptrace_bts;
+	if (!bts)
+		return -ESRCH;
+
+	switch (request) {
+	case PTRACE_BTS_STATUS:
+		return ptrace_bts_status(bts, uaddr, data);
+	case PTRACE_BTS_SIZE:
+		return branch_ring_count(bts->ring);
+	case PTRACE_BTS_GET:
+		return ptrace_bts_get_record(bts, uaddr, data);
+	case PTRACE_BTS_CLEAR:
+		branch_ring_clear(bts->ring);
+		return 0;
+	case PTRACE_BTS_DRAIN:
+		return ptrace_bts_drain(bts, uaddr, data);
+	}
+
+	return -EIO;
+}
