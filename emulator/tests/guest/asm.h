@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What assembly and C of the guests share: selectors, vectors, word size. */
+#define KCS32	0x08		/* 32-bit kernel code of the 64-bit guest */
+#define KCS	0x10
+#define KDS	0x18
+#define UCS32	0x23
+#define UDS	0x2b
+#define UCS	0x33		/* 64-bit guest only */
+#define TSS_SEL	0x38
+#define GATE_SEL 0x48		/* call gate for CPL 3 */
+#define BASED_SEL 0x58		/* kernel code with base 0x1000, 32-bit guest */
+
+#define VEC_IRET  0x40		/* returns at once; DPL 3 */
+#define VEC_IPI   0x41		/* end of interrupt, and returns */
+#define VEC_PMI   0x42		/* performance counter interrupt as a vector */
+#define VEC_HIGH  0x43		/* VEC_IRET's, through ALIAS */
+#define VEC_LEAVE 0x80		/* ends a case that is at CPL 3; DPL 3 */
+
+#define MSR_DEBUGCTL	0x1d9
+#define LAPIC		0xfee00000
+#define ALIAS		0xffff800000000000	/* all memory a second time */
+#define PARAM		0x7000		/* a word the test's runner may set */
+
+#ifdef __ASSEMBLER__
+#ifdef __x86_64__
+#define PTR .quad
+#define AX %rax
+#define BX %rbx
+#define CX %rcx
+#define DX %rdx
+#define SP %rsp
+#define SI %rsi
+#define DI %rdi
+#define BP %rbp
+#define WORD 8
+#define IRET iretq
+#define UCS_NATIVE UCS
+#else
+#define PTR .long
+#define AX %eax
+#define BX %ebx
+#define CX %ecx
+#define DX %edx
+#define SP %esp
+#define SI %esi
+#define DI %edi
+#define BP %ebp
+#define WORD 4
+#define IRET iretl
+#define UCS_NATIVE UCS32
+#endif
+
+/* Set IA32_DEBUGCTL.  No branch, so neither adds a record of its own. */
+.macro on
+	mov	$MSR_DEBUGCTL, %ecx
+	mov	debugctl, %eax
+	xor	%edx, %edx
+	wrmsr
+.endm
+.macro off
+	mov	$MSR_DEBUGCTL, %ecx
+	xor	%eax, %eax
+	xor	%edx, %edx
+	wrmsr
+.endm
+#endif
