@@ -179,7 +179,7 @@ void set_gate(unsigned vec, void *handler, unsigned dpl, ulong offset)
 static void setup_tss(void)
 {
 	extern char stack_top[];
-	ulong base = (ulong)tss;
+	uint64_t base = (ulong)tss;
 
 	/* A stack of its own for entries from CPL 3, below run_case()'s. */
 	*(ulong *)(tss + 4) = (ulong)stack_top - 8192;
@@ -187,7 +187,7 @@ static void setup_tss(void)
 	*(uint32_t *)(tss + 8) = KDS;
 #endif
 	gdt[TSS_SEL / 8] = 127 | (base & 0xffffff) << 16 | 0x89ull << 40 |
-			   (uint64_t)(base >> 24 & 0xff) << 56;
+			   (base >> 24 & 0xff) << 56;
 	__asm__ volatile("ltr %w0" : : "r"(TSS_SEL));
 }
 
