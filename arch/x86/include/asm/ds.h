@@ -76,7 +76,7 @@ struct ds_tracer_ops {
 struct ds_tracer {
 	const struct ds_tracer_ops	*ops;
 	struct task_struct		*task;
-	struct mutex			lock;
+	struct mutex			lock;	/* not for the context switch */
 	bool				running;
 	bool				released;
 	struct llist_node		node;

@@ -103,7 +103,7 @@ static void ds_tracer_update(struct ds_tracer *tracer)
 	struct ds_update update = { .tracer = tracer };
 
 	lockdep_assert_held(&tracer->lock);
-	smp_mb();
+	smp_mb();	/* see above */
 
 	while (!update.done) {
 		/* Nothing traced runs on a CPU that is not online. */
