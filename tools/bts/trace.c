@@ -194,6 +194,10 @@ static void print_branches(const struct options *options, const struct task *tas
 	struct bts_struct *records = NULL;
 	long i, count;
 
+	if (!task->traced) {
+		warnx("thread %d was not traced", task->tid);
+		return;
+	}
 	count = read_branches(task, &records);
 	if (count < 0)
 		warn("cannot read the branches of thread %d", task->tid);
