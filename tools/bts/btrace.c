@@ -47,6 +47,7 @@ static uint32_t number(char option, const char *text, const char *suffixes,
 {
 	unsigned long long value;
 	const char *suffix;
+	unsigned int power;
 	char *end;
 
 	errno = 0;
@@ -59,7 +60,7 @@ static uint32_t number(char option, const char *text, const char *suffixes,
 		if (!suffix || end[1])
 			goto invalid;
 		/* The n-th suffix is for the n-th power of 1024. */
-		for (; suffix >= suffixes && value <= max; suffix--)
+		for (power = suffix - suffixes + 1; power && value <= max; power--)
 			value *= 1024;
 	}
 	if (value >= 1 && value <= max)
