@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What do the tests of PTRACE_BTS_* share? A tracee whose branches are known to
+ * the last one, and the requests as functions.
+ *
+ * The tracee goes round a loop in assembly. Each round takes three branches: to a
+ * slot that tells the round's number modulo 256, back, and to the next round. So
+ * every branch has an index, and the registers of a stopped tracee tell how many it
+ * has taken.
+ */
+#ifndef PTRACE_BTS_H
+#define PTRACE_BTS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <asm/ptrace_bts.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../kselftest_harness.h"
+
+#define RECORD	sizeof(struct bts_struct)
+
+#define NR_SLOTS	256
+#define SLOT_SIZE	8
+
+/*
+ * rbx: rounds done, also told in memory at r13; r12: how many there are to be.
+ */
+asm(".pushsection .text\n"
+    ".globl bts_park, bts_round, bts_jump, bts_slots, bts_back, bts_again, bts_end\n"
+    "bts_park:\n"		/* void bts_park(volatile uint64_t *rounds) */
+    "	mov	%rdi, %r13\n"
+    "	int3\n"
+    "bts_round:\n"
+    "	movzbl	%bl, %eax\n"
+    "	lea	bts_slots(%rip), %rcx\n"
+    "	lea	(%rcx, %rax, 8), %rcx\n"
+    "bts_jump:\n"
+    "	jmp	*%rcx\n"
+    "	.balign	8\n"
+    "bts_slots:\n"
+    "	.rept	256\n"
+    "	.byte	0xe9\n"
+    "	.long	bts_back - . - 4\n"
+    "	.balign	8\n"
+    "	.endr\n"
+    "bts_back:\n"
+    "	inc	%rbx\n"
+    "	mov	%rbx, (%r13)\n"
+    "	cmp	%r12, %rbx\n"
+    "bts_again:\n"
+    "	jb	bts_round\n"
+    "	int3\n"
+    "bts_end:\n"
+    /* Who goes on from there ends with exit(0). */
+    "	mov	$60, %eax\n"
+    "	xor	%edi, %edi\n"
+    "	syscall\n"
+    "	ud2\n"
+    ".popsection\n");
+extern const char bts_round[], bts_jump[], bts_slots[], bts_back[], bts_again[], bts_end[];
+void bts_park(volatile uint64_t *rounds);
+
+/* A request; what it returned, or a negative error number. */
+static inline long request(long nr, pid_t pid, const void *addr, unsigned long data)
+{
+	long ret = syscall(SYS_ptrace, nr, (long)pid, addr, data);
+
+	return ret < 0 ? -errno : ret;
+}
+
+/* CONFIG: a ring of so many bytes */
+static inline long configure(pid_t pid, uint32_t size, uint32_t flags)
+{
+	struct ptrace_bts_config config = { .size = size, .flags = flags };
+
+	return request(PTRACE_BTS_CONFIG, pid, &config, sizeof(config));
+}
+
+/* CONFIG: trace into a new ring of so many records */
+static inline long trace(pid_t pid, uint32_t records)
+{
+	return configure(pid, records * RECORD, PTRACE_BTS_O_TRACE | PTRACE_BTS_O_ALLOC);
+}
+
+static inline long release(pid_t pid)
+{
+	return configure(pid, 0, PTRACE_BTS_O_ALLOC);
+}
+
+static inline long status_of(pid_t pid, struct ptrace_bts_config *config)
+{
+	return request(PTRACE_BTS_STATUS, pid, config, sizeof(*config));
+}
+
+static inline long count(pid_t pid)
+{
+	return request(PTRACE_BTS_SIZE, pid, NULL, 0);
+}
+
+static inline long get(pid_t pid, unsigned long index, struct bts_struct *record)
+{
+	return request(PTRACE_BTS_GET, pid, record, index);
+}
+
+/* Is a record the branch with that index? */
+static inline bool is_branch(const struct bts_struct *record, uint64_t index)
+{
+	const char *slot = bts_slots + index / 3 % NR_SLOTS * SLOT_SIZE;
+	const char *from = index % 3 == 0 ? bts_jump : index % 3 == 1 ? slot : bts_again;
+	const char *to = index % 3 == 0 ? slot : index % 3 == 1 ? bts_back : bts_round;
+
+	return record->qualifier == BTS_BRANCH &&
+	       record->variant.lbr.from == (uintptr_t)from &&
+	       record->variant.lbr.to == (uintptr_t)to;
+}
+
+/* How many branches has a tracee taken since its first round? */
+static inline uint64_t taken(const struct user_regs_struct *regs)
+{
+	uintptr_t rip = regs->rip;
+
+	if (rip <= (uintptr_t)bts_jump)
+		return 3 * regs->rbx;
+	if (rip < (uintptr_t)bts_back)
+		return 3 * regs->rbx + 1;
+	if (rip == (uintptr_t)bts_back)
+		return 3 * regs->rbx + 2;
+	return 3 * regs->rbx - 1;
+}
+
+/* So many branches are taken in rounds @first to @end - 1. */
+#define BRANCHES(first, end)	(3 * ((end) - (first)) - 1)
+
+/* A page to be shared with tracees */
+static inline void *shared_page(void)
+{
+	void *page = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		abort();
+	return page;
+}
+
+static inline pid_t wait_for_stop(struct __test_metadata *_metadata, pid_t pid, int sig)
+{
+	int status;
+
+	ASSERT_EQ(pid, waitpid(pid, &status, __WALL));
+	ASSERT_TRUE(WIFSTOPPED(status)) {
+		TH_LOG("tracee ended with status %#x", status);
+	}
+	ASSERT_EQ(sig, status >> 8) {
+		TH_LOG("stop with status %#x", status);
+	}
+	return pid;
+}
+
+/* A child stopped in bts_park(), that dies with its debugger. */
+static inline pid_t spawn_counting(struct __test_metadata *_metadata,
+				   volatile uint64_t *rounds)
+{
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		bts_park(rounds);
+	}
+	wait_for_stop(_metadata, pid, SIGTRAP);
+	ASSERT_EQ(0, request(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL));
+	return pid;
+}
+
+static inline pid_t spawn(struct __test_metadata *_metadata)
+{
+	volatile uint64_t *rounds = shared_page();
+	pid_t pid = spawn_counting(_metadata, rounds);
+
+	munmap((void *)rounds, getpagesize());
+	return pid;
+}
+
+static inline void regs_of(struct __test_metadata *_metadata, pid_t pid,
+			   struct user_regs_struct *regs)
+{
+	ASSERT_EQ(0, request(PTRACE_GETREGS, pid, NULL, (unsigned long)regs));
+}
+
+/* Let a stopped tracee begin with round @first and stop after @end - 1. */
+static inline void aim(struct __test_metadata *_metadata, pid_t pid,
+		       uint64_t first, uint64_t end)
+{
+	struct user_regs_struct regs;
+
+	regs_of(_metadata, pid, &regs);
+	regs.orig_rax = -1;
+	regs.rip = (uintptr_t)bts_round;
+	regs.rbx = first;
+	regs.r12 = end;
+	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
+}
+
+static inline void resume(struct __test_metadata *_metadata, pid_t pid, int sig)
+{
+	ASSERT_EQ(0, request(PTRACE_CONT, pid, NULL, sig));
+}
+
+static inline void start(struct __test_metadata *_metadata, pid_t pid,
+			 uint64_t first, uint64_t end)
+{
+	aim(_metadata, pid, first, end);
+	resume(_metadata, pid, 0);
+}
+
+static inline void run(struct __test_metadata *_metadata, pid_t pid,
+		       uint64_t first, uint64_t end)
+{
+	start(_metadata, pid, first, end);
+	wait_for_stop(_metadata, pid, SIGTRAP);
+}
+
+static inline void kill_and_reap(struct __test_metadata *_metadata, pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, __WALL));
+	ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+		TH_LOG("tracee ended with status %#x", status);
+	}
+}
+
+/* All records of a stopped tracee, which are taken out; to be freed. */
+static inline struct bts_struct *drain(struct __test_metadata *_metadata, pid_t pid,
+				       long *n)
+{
+	struct bts_struct *records;
+	long ready = count(pid);
+
+	ASSERT_LE(0, ready);
+	records = calloc(ready + 1, RECORD);
+	ASSERT_NE(NULL, records);
+	*n = request(PTRACE_BTS_DRAIN, pid, records, ready * RECORD);
+	ASSERT_EQ(ready, *n);
+	ASSERT_EQ(0, count(pid));
+	return records;
+}
+
+/* Are @n records the branches before the one with index @end? */
+static __attribute__((noinline, unused)) void check_records(struct __test_metadata *_metadata,
+				 const struct bts_struct *records, long n, uint64_t end)
+{
+	long i;
+
+	for (i = 0; i < n; i++)
+		ASSERT_TRUE(is_branch(&records[i], end - n + i)) {
+			TH_LOG("record %ld of %ld: %#llx -> %#llx, qualifier %#llx, is not branch %ld",
+			       i, n, (unsigned long long)records[i].variant.lbr.from,
+			       (unsigned long long)records[i].variant.lbr.to,
+			       (unsigned long long)records[i].qualifier,
+			       (long)(end - n) + i);
+		}
+}
+
+/* The ring holds the @n branches before the one with index @end; now it is empty. */
+static inline void check_drain(struct __test_metadata *_metadata, pid_t pid,
+			       long n, uint64_t end)
+{
+	struct bts_struct *records;
+	long ready;
+
+	records = drain(_metadata, pid, &ready);
+	ASSERT_EQ(n, ready);
+	check_records(_metadata, records, n, end);
+	free(records);
+}
+
+static inline double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+/* Waits, not for ever, until a condition is true; whether it became true. */
+#define AWAIT(condition) ({				\
+	double give_up = seconds() + 20;		\
+	bool is_true;					\
+	while (!(is_true = (condition)) && seconds() < give_up) \
+		sched_yield();				\
+	is_true;					\
+})
+
+/* Waits until a running tracee has done @more rounds. */
+#define AWAIT_ROUNDS(rounds, more) ({			\
+	uint64_t until = *(rounds) + (more);		\
+	AWAIT(*(rounds) >= until);			\
+})
+
+static inline bool pin(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(pid, sizeof(set), &set);
+}
+
+/* Why can nothing be tested here? NULL where it can. */
+static inline const char *no_bts(struct __test_metadata *_metadata)
+{
+	pid_t pid = spawn(_metadata);
+	long ret = trace(pid, 1);
+
+	kill_and_reap(_metadata, pid);
+	if (ret == -EOPNOTSUPP)
+		return "the processor has no BTS";
+	if (ret == -EIO)
+		return "the kernel has no PTRACE_BTS";
+	return NULL;
+}
+
+/* Every test begins so: a tracee stopped before its first round. */
+#define FIXTURE_TRACEE(name)				\
+	FIXTURE(name) { pid_t pid; volatile uint64_t *rounds; }; \
+	FIXTURE_SETUP(name)				\
+	{						\
+		const char *why = no_bts(_metadata);	\
+							\
+		if (why)				\
+			SKIP(return, "%s", why);	\
+		self->rounds = shared_page();		\
+		self->pid = spawn_counting(_metadata, self->rounds); \
+	}						\
+	FIXTURE_TEARDOWN(name)				\
+	{						\
+		kill(self->pid, SIGKILL);		\
+		waitpid(self->pid, NULL, __WALL);	\
+	}
+
+#endif
