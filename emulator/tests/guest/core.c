@@ -92,18 +92,43 @@ static void msrs(void)
 	ok(rdmsr(0x1a0) == val, "MISC_ENABLE: bits 11 and 12 are read-only");
 }
 
+/* What IA32_DEBUGCTL is when the handler of #DB looks. */
+__asm__(".text\n"
+	"isr_db_look:\n"
+#ifdef __x86_64__
+	"	andq $~0x100, 16(%rsp)\n"
+	"	mov $0x1d9, %ecx\n"
+	"	rdmsr\n"
+	"	mov %eax, debugctl_in_db\n"
+	"	iretq\n"
+#else
+	"	andl $~0x100, 8(%esp)\n"
+	"	mov $0x1d9, %ecx\n"
+	"	rdmsr\n"
+	"	mov %eax, debugctl_in_db\n"
+	"	iretl\n"
+#endif
+);
+volatile uint32_t debugctl_in_db;
+
 static void debug_exception(void)
 {
-	const struct bts_case *c = find_case("single step");
-	uint32_t bits = ctl.tr | ctl.bts | 3;
+	extern char isr_db_look[];
+	uint32_t bits = ctl.tr | 3;
 
-	/* What the case's last WRMSR would hide: look before it. */
-	ds_setup((ulong)ds_area, (ulong)bts_buffer, RECORDS, NEVER);
-	debugctl = bits;
+	set_gate(1, isr_db_look, 0, 0);
 	wrmsr(MSR_DEBUGCTL, bits);
-	__asm__ volatile("pushf\n\torl $0x100, (%0)\n\tpopf\n\tnop\n\tnop"
-			 : : "r"(0) : "memory", "cc");
-	ok(false, "unreachable %s", c->name);
+	__asm__ volatile("pushf\n\t"
+#ifdef __x86_64__
+			 "orq $0x100, (%%rsp)\n\t"
+#else
+			 "orl $0x100, (%%esp)\n\t"
+#endif
+			 "popf\n\tnop\n\tnop"
+			 : : : "eax", "ecx", "edx", "memory", "cc");
+	ok(debugctl_in_db == ctl.tr, "#DB clears LBR and BTF, and not TR");
+	wrmsr(MSR_DEBUGCTL, 0);
+	set_gate(1, isr_db, 0, 0);
 }
 
 /* What is compared of a case: its n-th stored branch. */
@@ -204,20 +229,14 @@ static void straddle(void)
 
 _Noreturn void guest_main(void)
 {
-	(void)debug_exception;
-	set_gate(2, (void *)(ulong)0, 0, 0);
 	extern char isr_nmi[];
+
 	set_gate(2, isr_nmi, 0, 0);
 	each_case();
 	control_table();
 	msrs();
+	debug_exception();
 	wrap();
 	straddle();
 	end();
-}
-
-_Noreturn void ap_main(void)
-{
-	for (;;)
-		__asm__ volatile("hlt");
 }

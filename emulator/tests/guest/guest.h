@@ -3,8 +3,8 @@
  * What the suites use: the debug store's hardware interface, cases with the
  * branches they are expected to take, and reporting.
  *
- * A suite is one guest: guest_main() calls ok() for each thing it checks and
- * returns nothing; ap_main() is the second CPU's.
+ * A suite is one guest: guest_main() calls ok() for each thing it checks, and
+ * end().
  */
 #ifndef GUEST_H
 #define GUEST_H
@@ -105,7 +105,7 @@ void ok(bool good, const char *fmt, ...);
 _Noreturn void end(void);
 _Noreturn void unexpected(ulong vec);
 _Noreturn void guest_main(void);
-_Noreturn void ap_main(void);
+_Noreturn void ap_main(void);		/* the second CPU; a suite may have one */
 static inline unsigned param(void) { return *(volatile unsigned *)PARAM; }
 static inline void barrier(void) { __asm__ volatile("" ::: "memory"); }
 

@@ -426,3 +426,9 @@ void pmi(ulong ip)
 	if (pmi_as_vector)
 		lapic_write(0xb0, 0);
 }
+
+/* A suite with a second CPU has its own. */
+__attribute__((weak)) _Noreturn void ap_main(void)
+{
+	end();
+}

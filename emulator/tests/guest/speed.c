@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The work of the speed test: calls, returns, conditional and indirect
+ * branches, loads and stores, and nothing else.  PARAM is in thousands.
+ */
+#include "guest.h"
+
+static volatile unsigned memory[256];
+
+static __attribute__((noinline)) unsigned mix(unsigned x)
+{
+	x ^= x << 13;
+	x ^= x >> 17;
+	return x ^ x << 5;
+}
+
+static __attribute__((noinline)) unsigned odd(unsigned x)
+{
+	return 3 * x + 1;
+}
+
+static __attribute__((noinline)) unsigned even(unsigned x)
+{
+	return x >> 1;
+}
+
+/* Its code is what the translations of both emulators are compared of. */
+__attribute__((noinline)) unsigned speed_loop(unsigned n)
+{
+	unsigned (*const step[])(unsigned) = { even, odd };
+	unsigned x = 1, i;
+
+	for (i = 0; i < n; i++) {
+		x = mix(x);
+		if (x & 0x100)
+			memory[x & 255] += x;
+		else
+			x += memory[i & 255];
+		x = step[x & 1](x);
+	}
+	return x;
+}
+
+_Noreturn void guest_main(void)
+{
+	say("# %x\n", (uint64_t)speed_loop(1000 * param() + 1));
+	end();
+}

@@ -1,0 +1,217 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Run all guests under QEMU and print TAP.  Guests report on the debug port;
+# what only the host can see (log, messages, exit status, QOM) is checked
+# here.
+#
+# usage: run.sh QEMU QEMU_UNPATCHED OUT
+
+set -u
+QEMU=$1 UNPATCHED=$2 OUT=$3
+HERE=$(dirname "$0")
+INTEL=Skylake-Client,check=off
+DS=$INTEL,+ds,+dtes64,+ds-cpl
+TIMEOUT=60
+
+# The options all runs share: no firmware but the guest, no devices but ours.
+machine=(-machine "pc,smm=off" -m 32 -nodefaults -display none -no-reboot
+	 -global apic-common.vapic=off)
+end_device=(-device "isa-debug-exit,iobase=0xf4,iosize=4")
+
+# emu NAME ROM CPU [option...]: its output is in $OUT/NAME.{out,err}
+emu() {
+	local name=$1 rom=$2 cpu=$3
+	shift 3
+	rm -f "$OUT/$name.out"
+	timeout "$TIMEOUT" "$QEMU" "${machine[@]}" "${end_device[@]}" \
+		-bios "$OUT/$rom.rom" \
+		-cpu "$cpu" -chardev "file,id=con,path=$OUT/$name.out" \
+		-device isa-debugcon,iobase=0xe9,chardev=con \
+		"$@" 2>"$OUT/$name.err" </dev/null
+}
+
+# result STATUS WHAT: one line
+result() {
+	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
+}
+
+# report NAME: what the guest said, and whether it came to its end
+report() {
+	grep -E '^(ok|not ok|#)' "$OUT/$1.out" |
+		sed -E "s/^(ok|not ok) - /&$1: /"
+	grep -qx end "$OUT/$1.out" || {
+		sed 's/^/# /' "$OUT/$1.err"
+		echo "not ok - $1: the guest came to its end"
+	}
+}
+
+# suite NAME ROM CPU [option...]
+suite() {
+	emu "$@"
+	report "$1"
+}
+
+# param N: the options that tell the guest a number
+param() {
+	printf '%s\n' -device "loader,addr=0x7000,data=$1,data-len=4"
+}
+
+suites() {
+	local skid accel bits
+
+	suite core core.64 "$DS"
+	suite core-32bit core.32 "$DS"
+	suite core-without-ds-cpl core.64 "$INTEL,+ds,+dtes64"
+	suite core-without-dtes64 core.64 "$INTEL,+ds,+ds-cpl"
+	suite core-12-bytes core.32 "$INTEL,+ds,+ds-cpl"
+	suite core-icount core.64 "$DS" -icount shift=0
+	suite netburst core.64 kvm64,check=off,+ds,+dtes64,+ds-cpl
+	suite netburst-without-ds-cpl core.64 kvm64,check=off,+ds
+	suite netburst-12-bytes core.32 kvm64,check=off,+ds,+ds-cpl
+	suite core-duo core.32 coreduo,check=off,+ds,+ds-cpl
+	suite pentium-m core.32 coreduo,check=off,+ds,model=13
+	suite core-2 core.64 core2duo,check=off,+ds,+dtes64,+ds-cpl
+
+	for skid in 0 1 2 7; do
+		mapfile -t bits < <(param $skid)
+		suite "pmi-skid-$skid" pmi.64 "$DS,bts-skid=$skid" "${bits[@]}"
+		suite "pmi-skid-$skid-icount" pmi.64 "$DS,bts-skid=$skid" \
+			"${bits[@]}" -icount shift=0
+	done
+	mapfile -t bits < <(param 3)
+	suite pmi-12-bytes pmi.32 coreduo,check=off,+ds,bts-skid=3 "${bits[@]}"
+	suite pmi-netburst pmi.64 kvm64,check=off,+ds,+ds-cpl,bts-skid=3 \
+		"${bits[@]}"
+
+	for accel in multi single; do
+		suite "smp-$accel" smp.64 "$DS,bts-log=$OUT/smp-$accel.log" \
+			-smp 2 -accel "tcg,thread=$accel"
+		same_log "smp-$accel"
+	done
+	suite smp-icount smp.64 "$DS,bts-log=$OUT/smp-icount.log" -smp 2 \
+		-icount shift=0
+	same_log smp-icount
+
+	suite off off.64 "$INTEL"
+	suite off-32bit off.32 "$INTEL"
+	suite off-by-default-in-max off.64 max,vendor=GenuineIntel
+	suite off-dtes64-alone off.64 "$INTEL,bts-log=$OUT/off.log"
+	[ "$(cat "$OUT/off.log")" = "dropped 0 0" ]
+	result $? "off: the log is empty"
+}
+
+# The log, per CPU, is what the guest found in memory.
+same_log() {
+	sed -n 's/^log //p' "$OUT/$1.out" | sort -s -n -k1,1 >"$OUT/$1.want"
+	grep -v ^dropped "$OUT/$1.log" | sort -s -n -k1,1 >"$OUT/$1.got"
+	[ -s "$OUT/$1.want" ] && diff "$OUT/$1.want" "$OUT/$1.got" >"$OUT/$1.diff"
+	result $? "$1: the log is what the guest found in memory"
+}
+
+log_suite() {
+	emu "log-$1" "log.$1" "$2,bts-log=$OUT/log-$1.log"
+	report "log-$1"
+	same_log "log-$1"
+	diff <(grep ^dropped "$OUT/log-$1.out") <(tail -n 1 "$OUT/log-$1.log") \
+		>/dev/null
+	result $? "log-$1: its last line is the number dropped"
+}
+
+# Start a guest with a monitor on fd 3, and wait until it says $1.
+# usage: with_monitor UNTIL NAME ROM CPU option...
+with_monitor() {
+	local until=$1 name=$2 rom=$3 cpu=$4 line
+	shift 4
+	rm -f "$OUT/$name.fifo" "$OUT/$name.con"
+	mkfifo "$OUT/$name.fifo" "$OUT/$name.con"
+	exec 3<>"$OUT/$name.fifo" 4<>"$OUT/$name.con"
+	timeout "$TIMEOUT" "$QEMU" "${machine[@]}" -bios "$OUT/$rom.rom" \
+		-cpu "$cpu" -chardev "file,id=con,path=$OUT/$name.con" \
+		-device isa-debugcon,iobase=0xe9,chardev=con \
+		"$@" <&3 >"$OUT/$name.monitor" 2>"$OUT/$name.err" &
+	qemu=$!
+	while read -r -t "$TIMEOUT" line <&4 && [ "$line" != "$until" ]; do
+		:
+	done
+}
+
+qom_dropped() {
+	with_monitor end dropped log.64 "$DS" -qmp stdio
+	cat >&3 <<-END
+	{"execute": "qmp_capabilities"}
+	{"execute": "qom-get", "id": "dropped", "arguments":
+	 {"path": "/machine/unattached/device[0]", "property": "bts-dropped"}}
+	{"execute": "quit"}
+	END
+	wait $qemu
+	grep '"dropped"' "$OUT/dropped.monitor" | grep -q '"return": 90\b'
+	result $? "the number dropped is QOM property bts-dropped"
+}
+
+migration() {
+	local serial=(-device "isa-serial,chardev=serial" -chardev)
+
+	rm -f "$OUT/state" "$OUT"/serial.{in,out}
+	mkfifo "$OUT"/serial.{in,out}
+	with_monitor ready migrate-from migrate.64 "$DS" "${end_device[@]}" \
+		-monitor stdio "${serial[@]}" null,id=serial
+	printf 'migrate "exec:cat >%s"\nquit\n' "$OUT/state" >&3
+	wait $qemu
+	exec 5<>"$OUT/serial.in"
+	echo >&5
+	suite migration migrate.64 "$DS" "${serial[@]}" \
+		"pipe,id=serial,path=$OUT/serial" \
+		-incoming "exec:cat $OUT/state"
+}
+
+faults() {
+	local bits got want
+
+	for bits in 64 32; do
+		emu "fault-$bits" "fault.$bits" "$DS" -action panic=none
+		report "fault-$bits"
+		want=$(sed -n 's/^fault //p' "$OUT/fault-$bits.out")
+		got=$(sed -nE 's/.*linear address 0x([0-9a-f]+) with CR3 0x([0-9a-f]+).*/\1 \2/p' \
+			"$OUT/fault-$bits.err")
+		[ -n "$want" ] && [ "$got" = "$want" ]
+		result $? "fault-$bits: messages name address and CR3"
+	done
+
+	emu stop fault.64 "$DS,bts-log=$OUT/stop.log" -action panic=exit-failure
+	[ $? -eq 1 ] && [ "$(grep -c 'linear address' "$OUT/stop.err")" -eq 1 ] &&
+		! grep -q ok "$OUT/stop.out"
+	result $? "a store that faults stops the machine, with exit status 1"
+	[ "$(cat "$OUT/stop.log")" = "dropped 0 0" ]
+	result $? "what could not be stored is not in the log, which is complete"
+}
+
+refused() {
+	emu amd off.64 "qemu64,+ds"
+	grep -q "feature 'ds' is emulated for Intel" "$OUT/amd.err"
+	result $? "ds on a model that is not Intel's is refused"
+	emu nolog off.64 "$DS,bts-log=$OUT/none/log"
+	grep -q "cannot write bts-log" "$OUT/nolog.err"
+	result $? "a log that cannot be written is refused"
+}
+
+all() {
+	suites
+	log_suite 64 "$DS"
+	log_suite 32 "$INTEL,+ds,+ds-cpl"
+	qom_dropped
+	migration
+	faults
+	refused
+	if [ -n "$UNPATCHED" ]; then
+		"$HERE/speed.sh" "$QEMU" "$UNPATCHED" "$OUT"
+	else
+		echo "ok - no cost when off # SKIP no unpatched QEMU to compare with"
+	fi
+}
+
+all | awk '
+	/^ok - /     { n++; sub(/^ok/, "ok " n) }
+	/^not ok - / { n++; bad++; sub(/^not ok/, "not ok " n) }
+	{ print; fflush() }
+	END { print "1.." n; exit bad > 0 || n == 0 }'
