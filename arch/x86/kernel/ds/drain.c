@@ -13,6 +13,7 @@
  */
 #include <linux/percpu.h>
 #include <linux/smp.h>
+#include <linux/string.h>
 
 #include <asm/debugreg.h>
 #include <asm/processor.h>
@@ -115,6 +116,10 @@ void ds_drain(struct ds_tracer *tracer)
 	}
 	if (nr)
 		tracer->ops->write(tracer, batch, nr);
+
+	/* Where user mode can read the bank, it shall not read others' branches. */
+	if (boot_cpu_has_bug(X86_BUG_CPU_MELTDOWN))
+		memset((void *)base, 0, index - base);
 
 	ds_set(ds, DS_BTS_INDEX, base);
 }

@@ -211,6 +211,10 @@ static void ds_test_drain(struct kunit *test)
 				ds_get(ds, DS_BTS_BASE));
 	}
 
+	if (boot_cpu_has_bug(X86_BUG_CPU_MELTDOWN))
+		KUNIT_EXPECT_NULL(test, memchr_inv((void *)ds_get(ds, DS_BTS_BASE), 0,
+						   BTS_BUFFER_SIZE));
+
 	/* Crossings between branches, at both ends of a batch, and alone. */
 	store(1, (unsigned long)ds_test_drain);
 	ds_drain(&sink->tracer);
