@@ -7,6 +7,7 @@
  * old, or in the wrong place shows.
  */
 
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/cred.h>
@@ -381,6 +382,115 @@ static void copy_faults(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, branch_ring_copy_to_user(ring, user, 50, &end), 50);
 }
 
+/*
+ * A writer that overtakes the reader: in place of the nth time that somebody
+ * asks for the oldest record, it writes some first.
+ */
+static struct {
+	unsigned int	countdown;
+	u64		records;
+} overtake;
+
+static u64 overtaken_oldest(const struct branch_ring *ring)
+{
+	const struct branch_ring_control *control = ring->control;
+
+	if (overtake.countdown && !--overtake.countdown)
+		write((struct branch_ring *)ring, overtake.records);
+	if (control->reserved < control->capacity)
+		return control->tail;
+	return max(control->tail, control->reserved - control->capacity);
+}
+
+static void set_overtake(struct kunit *test, unsigned int nth, u64 records)
+{
+	overtake.countdown = nth;
+	overtake.records = records;
+	kunit_activate_static_stub(test, branch_ring_oldest, overtaken_oldest);
+}
+
+/* branch_ring_read() asks before it copies, and after. */
+static void overtaken_read(struct kunit *test)
+{
+	for (u64 records = 0; records < 12; records++) {
+		struct branch_ring *ring = test_ring(test, 10);
+		struct branch_record chunk[6];
+		u64 first = 0;
+		unsigned int n;
+
+		write(ring, 30);
+		set_overtake(test, 2, records);
+		n = branch_ring_read(ring, &first, chunk, ARRAY_SIZE(chunk));
+		kunit_deactivate_static_stub(test, branch_ring_oldest);
+
+		KUNIT_EXPECT_EQ(test, overtake.countdown, 0);
+		KUNIT_EXPECT_EQ(test, first, 20 + records);
+		KUNIT_ASSERT_EQ(test, n, records < 6 ? 6 - records : 0);
+		for (unsigned int i = 0; i < n; i++)
+			KUNIT_EXPECT_TRUE(test, is_record(&chunk[i], first + i));
+		expect_records(test, ring, 20 + records, 30 + records);
+	}
+}
+
+/* branch_ring_peek() asks once more, at first. */
+static void overtaken_peek(struct kunit *test)
+{
+	struct branch_ring *ring = test_ring(test, 10);
+	struct branch_record record;
+
+	write(ring, 30);
+	for (unsigned int nth = 2; nth <= 3; nth++) {
+		u64 newest = ring->next - 1;
+
+		/* Index 5 survives four more records, and no fifth. */
+		set_overtake(test, nth, 4);
+		KUNIT_EXPECT_EQ(test, branch_ring_peek(ring, 5, &record), 0);
+		KUNIT_EXPECT_TRUE(test, is_record(&record, newest - 5));
+
+		set_overtake(test, nth, 5);
+		KUNIT_EXPECT_EQ(test, branch_ring_peek(ring, 5, &record), -EAGAIN);
+		kunit_deactivate_static_stub(test, branch_ring_oldest);
+	}
+}
+
+/*
+ * branch_ring_copy_to_user() asks at first, then twice for every chunk: the
+ * first chunk may lose its beginning, a later one ends the copy.
+ */
+static void overtaken_copy(struct kunit *test)
+{
+	unsigned long addr = test_user_memory(test, PAGE_SIZE);
+	struct branch_record __user *user = (void __user *)addr;
+	const unsigned int capacity = 4 * BRANCH_RING_CHUNK;
+
+	for (unsigned int nth = 1; nth <= 9; nth++) {
+		struct branch_ring *ring = test_ring(test, capacity);
+		/* Into the middle of the chunk that is being copied. */
+		u64 records = nth / 2 * BRANCH_RING_CHUNK - BRANCH_RING_CHUNK / 2;
+		u64 start = 1000 - capacity, end, n;
+
+		if (nth == 1)
+			records = 5;
+		write(ring, 1000);
+		KUNIT_ASSERT_EQ(test, clear_user(user, PAGE_SIZE), 0);
+		set_overtake(test, nth, records);
+		n = branch_ring_copy_to_user(ring, user, U64_MAX, &end);
+		kunit_deactivate_static_stub(test, branch_ring_oldest);
+
+		KUNIT_EXPECT_EQ(test, overtake.countdown, 0);
+		if (nth <= 3) {
+			/* The first chunk: all that is left. */
+			start += records;
+			KUNIT_EXPECT_EQ(test, end, 1000);
+		} else {
+			KUNIT_EXPECT_EQ(test, end, start + (nth / 2 - 1) *
+					BRANCH_RING_CHUNK);
+		}
+		KUNIT_ASSERT_EQ(test, n, end - start);
+		expect_user_records(test, user, start, n);
+	}
+}
+
 static struct mm_struct *test_mm(struct kunit *test)
 {
 	struct mm_struct *mm = mm_alloc();
@@ -636,6 +746,9 @@ static struct kunit_case branch_ring_cases[] = {
 	KUNIT_CASE(large_counters),
 	KUNIT_CASE(copy_to_user_memory),
 	KUNIT_CASE(copy_faults),
+	KUNIT_CASE(overtaken_read),
+	KUNIT_CASE(overtaken_peek),
+	KUNIT_CASE(overtaken_copy),
 	KUNIT_CASE(charge),
 	KUNIT_CASE(memlock_limit),
 	KUNIT_CASE(outlives_debugger),
