@@ -87,7 +87,7 @@ static void add(unsigned int cpu, uint64_t cr3, const uint64_t branch[2])
 
 int main(int argc, char **argv)
 {
-	bool in_mark = false;
+	bool in_mark = false, complete = false;
 	char line[256];
 	FILE *log;
 
@@ -112,6 +112,7 @@ int main(int argc, char **argv)
 		if (sscanf(line, "dropped %lu %lu", &cpu, &dropped) == 2) {
 			if (dropped)
 				errx(1, "CPU %lu dropped %lu records", cpu, dropped);
+			complete = true;
 			continue;
 		}
 		cpu = strtoul(p, &p, 10);
@@ -142,5 +143,8 @@ int main(int argc, char **argv)
 	if (ferror(log))
 		err(2, "%s", argv[1]);
 	close_run();
+	/* What was dropped is told last. */
+	if (!complete)
+		errx(1, "%s: the end is missing", argv[1]);
 	return 0;
 }

@@ -26,7 +26,7 @@
 
 #define LONG_MODE_CS	0x33
 #define FLAG_TF		0x100
-#define CACHE_SIZE	65536
+#define CACHE_SIZE	8192
 
 /* What the kernel puts in si_code of the SIGTRAP that ends a step. */
 #define STEP_DONE	TRAP_TRACE	/* one instruction was executed */
@@ -41,26 +41,22 @@ struct walk {
 static const char *prefix;
 static unsigned long long steps;
 
-/* Instructions seen; dropped whenever the kernel may have changed the code. */
+/* Instructions seen, by address. */
 static struct cached {
 	struct insn	insn;
 	bool		long_mode;
-	bool		valid;
-} *cache;
+	/* Of the code it was decoded from; 0: none. */
+	unsigned int	generation;
+} cache[CACHE_SIZE];
 
-static void forget_code(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < CACHE_SIZE; i++)
-		cache[i].valid = false;
-}
+/* The kernel may have changed the code. */
+static unsigned int generation = 1;
 
 static const struct insn *fetch(const struct tracee *t,
 				const struct user_regs_struct *regs)
 {
 	bool long_mode = regs->cs == LONG_MODE_CS;
-	struct cached *c = &cache[(regs->rip ^ regs->rip >> 16) % CACHE_SIZE];
+	struct cached *c = &cache[(regs->rip ^ regs->rip >> 13) % CACHE_SIZE];
 	uint8_t code[INSN_MAX_LEN];
 	struct iovec local = { code, sizeof(code) };
 	/* Two parts: the second page may not be there. */
@@ -68,7 +64,8 @@ static const struct insn *fetch(const struct tracee *t,
 	struct iovec remote[2];
 	ssize_t size;
 
-	if (c->valid && c->insn.addr == regs->rip && c->long_mode == long_mode)
+	if (c->generation == generation && c->insn.addr == regs->rip &&
+	    c->long_mode == long_mode)
 		return &c->insn;
 
 	if (first > sizeof(code))
@@ -76,10 +73,12 @@ static const struct insn *fetch(const struct tracee *t,
 	remote[0] = (struct iovec) { (void *)regs->rip, first };
 	remote[1] = (struct iovec) { (void *)(regs->rip + first), sizeof(code) - first };
 	size = process_vm_readv(t->tid, &local, 1, remote, 2, 0);
+	c->generation = 0;
+	if (size <= 0 || !insn_decode(&c->insn, regs->rip, code, size, long_mode))
+		return NULL;
 	c->long_mode = long_mode;
-	c->valid = size > 0 &&
-		   insn_decode(&c->insn, regs->rip, code, size, long_mode);
-	return c->valid ? &c->insn : NULL;
+	c->generation = generation;
+	return &c->insn;
 }
 
 static void __attribute__((noreturn))
@@ -198,7 +197,7 @@ static int walk_stop(struct tracee *t, int status)
 	}
 
 	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_SYSCALL) {
-		forget_code();
+		generation++;
 		w->regs = now;
 		return 0;
 	}
@@ -215,7 +214,7 @@ static void walk_event(struct tracee *t, int event)
 	struct walk *w = t->data;
 
 	(void)event;
-	forget_code();
+	generation++;
 	get_regs(t, &w->regs);
 }
 
@@ -248,9 +247,6 @@ int main(int argc, char **argv)
 	if (!prefix || optind >= argc)
 		goto usage;
 
-	cache = calloc(CACHE_SIZE, sizeof(*cache));
-	if (!cache)
-		err(1, "instruction cache");
 	status = tracee_run(argv + optind, &ops);
 	fprintf(stderr, "bts_walk: %llu steps\n", steps);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -768,7 +768,7 @@ TEST_F(bts_running, replaced)
 	struct user_regs_struct regs;
 	int i;
 
-	for (i = 0; i < 300; i++)
+	for (i = 0; i < 60; i++)
 		ASSERT_EQ(16, trace(self->pid, capacity + i % 7 * 1000));
 	ASSERT_EQ(16, trace(self->pid, capacity));
 	ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, capacity));
@@ -790,7 +790,7 @@ TEST_F(bts_running, freed)
 	struct user_regs_struct regs;
 	int i;
 
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 6; i++) {
 		ASSERT_EQ(16, trace(self->pid, capacity));
 		ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, i % 2 * 100));
 		ASSERT_EQ(0, release(self->pid));

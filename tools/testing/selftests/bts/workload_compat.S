@@ -35,24 +35,8 @@ _start:
 2:	loop	1b
 	took	2b, 1b, 2
 
-	mov	%cs, %eax
-	push	%eax
-	push	$1f
-	branch	1f, lret
-	ud2
-1:	push	$0
-	push	%eax
-	push	$1f
-	branch	1f, lret $4
-	ud2
-1:	pushf
-	push	%eax
-	push	$1f
-	branch	1f, iret
-	ud2
-
 	/* There and back. */
-1:	branch	1f, ljmp $USER64_CS, $1f
+	branch	1f, ljmp $USER64_CS, $1f
 	.code64
 1:	branch	1f, jmp 1f
 	ud2
@@ -60,9 +44,8 @@ _start:
 	branch	1f, call 1f
 1:	pop	%rcx
 	lea	1f(%rip), %rcx
-	pushq	$USER32_CS
-	push	%rcx
-	branch	1f, lretq
+	mov	%ecx, back(%rip)
+	branch	1f, ljmp *back(%rip)
 	ud2
 	.code32
 1:
@@ -77,3 +60,5 @@ callee_ret:
 	.data
 callee_pointer:
 	.long	callee
+back:
+	.long	0, USER32_CS

@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Far transfers that stay in user mode: far call, jump and return, IRET.
+ * Far jumps that stay in user mode.
  */
 #include "workload.h"
 
 _start:
 	mov	%cs, %ebx
 	mov	%ebx, far_pointer + 4(%rip)
-	.rept	100
+	.rept	500
 	lea	1f(%rip), %rax
-	push	%rbx
-	push	%rax
-	branch	1f, lretq
-	ud2
-
-1:	pushq	$0
-	push	%rbx
-	push	%rax
-	lea	1f(%rip), %rax
-	mov	%rax, (%rsp)
-	branch	1f, lretq $8
-	ud2
-
-1:	lea	1f(%rip), %rax
 	mov	%eax, far_pointer(%rip)
 	branch	1f, ljmp *far_pointer(%rip)
-	ud2
-
-1:	lea	far_callee(%rip), %rax
-	mov	%eax, far_pointer(%rip)
-	branch	far_callee, lcall *far_pointer(%rip)
-1:	took	far_callee_ret, 1b
-
-	lea	1f(%rip), %rax
-	mov	%rsp, %rcx
-	mov	%ss, %edx
-	push	%rdx
-	push	%rcx
-	pushfq
-	push	%rbx
-	push	%rax
-	branch	1f, iretq
 	ud2
 1:
 	.endr
 	exit_program
-
-far_callee:
-	nop
-far_callee_ret:
-	lretl
 
 	.data
 	.balign	8

@@ -21,7 +21,7 @@ _start:
 	rep stosq
 	mark
 
-	.rept	200
+	.rept	60
 	lea	fresh(%rip), %rsi
 	lea	fresh + 64(%rip), %rdi
 	mov	$2, %ecx

@@ -34,7 +34,7 @@ int main(void)
 {
 	volatile int i;
 
-	for (i = 1; i <= 60; i++) {
+	for (i = 1; i <= 30; i++) {
 		int value = setjmp(env);
 
 		if (!value)
