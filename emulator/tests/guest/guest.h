@@ -79,7 +79,7 @@ struct pmi {
 	ulong ip;
 };
 extern volatile struct pmi pmi_seen;
-extern bool pmi_as_vector;
+extern bool pmi_as_vector, pmi_unmasks;
 
 void set_gate(unsigned vec, void *handler, unsigned dpl, ulong offset);
 void map_page(ulong addr, uint64_t entry);

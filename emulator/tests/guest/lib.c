@@ -7,7 +7,7 @@
 #include "guest.h"
 
 struct control ctl;
-bool has_ds, has_dtes64, has_ds_cpl, pmi_as_vector;
+bool has_ds, has_dtes64, has_ds_cpl, pmi_as_vector, pmi_unmasks;
 unsigned word, record_size;
 uint8_t ds_area[4096] __attribute__((aligned(4096)));
 uint8_t bts_buffer[RECORDS * 24 + 4096] __attribute__((aligned(4096)));
@@ -416,7 +416,7 @@ const struct bts_case *find_case(const char *name)
 	end();
 }
 
-/* Called by isr_pmi, with the store off and the interrupted address. */
+/* Called by isr_pmi, with the store off. */
 void pmi(ulong ip)
 {
 	pmi_seen.count++;
@@ -425,6 +425,8 @@ void pmi(ulong ip)
 	pmi_seen.ip = ip;
 	if (pmi_as_vector)
 		lapic_write(0xb0, 0);
+	if (pmi_unmasks)
+		lapic_write(LAPIC_LVTPC, pmi_seen.lvt & ~LVT_MASKED);
 }
 
 /* A suite with a second CPU has its own. */

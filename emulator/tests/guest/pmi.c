@@ -95,6 +95,19 @@ static void edge(uint32_t bits)
 	run(hops, bits, 4, 6, LVT_NMI);
 	ok(expect_pmi("small", 0, 0, 0), "threshold just past the maximum: none");
 
+	/* A handler that goes on at once, with the index where it was. */
+	pmi_unmasks = true;
+	ds_setup((ulong)ds_area, (ulong)bts_buffer, RECORDS, 2);
+	pmi_seen.count = 0;
+	lapic_write(LAPIC_LVTPC, LVT_NMI);
+	debugctl = debugctl_after_pmi = bits;
+	run_case(hops);
+	/* All jumps, and the interrupt and the return from it. */
+	ok(pmi_seen.count == 1 && ds_count() == HOPS + 2,
+	   "raised once, by the record at the threshold alone");
+	debugctl_after_pmi = 0;
+	pmi_unmasks = false;
+
 	/* The last record of the buffer, and the buffer is full. */
 	run(hops, bits | ctl.btint, 4, 3, LVT_NMI);
 	good = expect_pmi("full", 1, 4, hop(hops_row, 4 + skid));
