@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What do the tests of the scripts share? Results as TAP. Sourced, not run.
+set -u
+count=0
+
+# ok WHAT COMMAND...: passes if the command does.
+ok() {
+	local what=$1 result=ok
+	shift
+	"$@" || result="not ok"
+	count=$((count + 1))
+	echo "$result $count - $what"
+}
+
+# is WHAT GOT WANTED
+is() {
+	[ "$2" = "$3" ] || printf '# wanted: %s\n# got:    %s\n' "$3" "$2"
+	ok "$1" [ "$2" = "$3" ]
+}
+
+# says WHAT FILE PATTERN: a line of the file matches.
+says() {
+	grep -qE "$3" "$2" || sed 's/^/# /' "$2"
+	ok "$1" grep -qE "$3" "$2"
+}
+
+finish() { echo "1..$count"; }
