@@ -11,6 +11,7 @@
  * The PMI is an NMI and may come while the bank is being drained already.
  * ds_cpu.busy tells it to leave the bank alone; see pmi.c for the other half.
  */
+#include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -99,7 +100,9 @@ void ds_drain(struct ds_tracer *tracer)
 {
 	struct debug_store *ds = ds_area(smp_processor_id());
 	unsigned long base = ds_get(ds, DS_BTS_BASE);
-	unsigned long index = ds_get(ds, DS_BTS_INDEX);
+	/* Nothing is said about a store past the maximum; do not follow it. */
+	unsigned long index = min(ds_get(ds, DS_BTS_INDEX),
+				  ds_get(ds, DS_BTS_MAXIMUM));
 	unsigned int size = ds_record_size(ds_wide());
 	struct ds_branch batch[DS_BATCH];
 	unsigned int nr = 0;

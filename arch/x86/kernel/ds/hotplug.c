@@ -17,8 +17,8 @@
 static int ds_cpu_starting(unsigned int cpu)
 {
 	ds_area_load();
-	if (!perf_uses_lvtpc())
-		apic_write(APIC_LVTPC, APIC_DM_NMI);
+	/* Also where it is perf's, which may have left it masked. */
+	apic_write(APIC_LVTPC, APIC_DM_NMI);
 	return 0;
 }
 

@@ -8,8 +8,8 @@
  * overflow shares the entry: each handler looks at its own causes only, and
  * ours comes first, so that perf's is not traced.
  *
- * perf's handler unmasks the entry whenever it has work, and on some CPUs must
- * not find it unmasked before. Where perf has no work, it is ours to unmask.
+ * Where perf has programmed the entry, its handler unmasks it, on some CPUs not
+ * before all counters are dealt with. Elsewhere it is ours to unmask.
  */
 #include <linux/percpu.h>
 
@@ -22,6 +22,7 @@
 static int ds_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct ds_cpu *cpu = this_cpu_ptr(&ds_cpu);
+	int ret = NMI_HANDLED;
 
 	if (ds_threshold_passed()) {
 		WRITE_ONCE(cpu->pmi_drained, false);
@@ -43,12 +44,13 @@ static int ds_pmi(unsigned int cmd, struct pt_regs *regs)
 		/* Whoever drained was faster; nobody else knows this NMI. */
 		WRITE_ONCE(cpu->pmi_drained, false);
 	} else {
-		return NMI_DONE;
+		ret = NMI_DONE;
 	}
 
-	if (!perf_pmi_active())
+	/* Also after an NMI nobody claims: it may be a PMI that came too late. */
+	if (!perf_uses_lvtpc())
 		apic_write(APIC_LVTPC, APIC_DM_NMI);
-	return NMI_HANDLED;
+	return ret;
 }
 
 /*

@@ -275,8 +275,8 @@ int ds_tracer_sync(struct ds_tracer *tracer)
 void ds_tracer_release(struct ds_tracer *tracer)
 {
 	WRITE_ONCE(tracer->released, true);
-	if (llist_add(&tracer->node, &ds_released))
-		queue_work(system_unbound_wq, &ds_release_work);
+	llist_add(&tracer->node, &ds_released);
+	queue_work(system_unbound_wq, &ds_release_work);
 }
 
 /**
