@@ -330,6 +330,8 @@ static inline const char *no_bts(struct __test_metadata *_metadata)
 	pid_t pid = spawn(_metadata);
 	long ret = trace(pid, 1);
 
+	if (ret > 0)
+		release(pid);
 	kill_and_reap(_metadata, pid);
 	if (ret == -EOPNOTSUPP)
 		return "the processor has no BTS";
