@@ -188,6 +188,21 @@ static void wrap(void)
 	ok(ds_count() == 2, "circular again: a full buffer starts from base");
 }
 
+/* Compatibility mode does not cut the addresses of the DS area. */
+static void high_area(void)
+{
+#ifdef __x86_64__
+	const struct bts_case *c;
+	bool good = true;
+
+	ds_alias = ALIAS;
+	for (c = cases_begin; c < cases_end; c++)
+		good &= check_case(c, ctl.tr | ctl.bts);
+	ds_alias = 0;
+	ok(good, "DS area and buffer past 4 GiB, in every mode");
+#endif
+}
+
 static void straddle(void)
 {
 	const struct bts_case *c = find_case("near calls and returns");
@@ -238,5 +253,6 @@ _Noreturn void guest_main(void)
 	debug_exception();
 	wrap();
 	straddle();
+	high_area();
 	end();
 }

@@ -80,6 +80,7 @@ struct pmi {
 };
 extern volatile struct pmi pmi_seen;
 extern bool pmi_as_vector, pmi_unmasks;
+extern ulong ds_alias;			/* added to check_case()'s addresses */
 
 void set_gate(unsigned vec, void *handler, unsigned dpl, ulong offset);
 void map_page(ulong addr, uint64_t entry);

@@ -9,6 +9,7 @@
 struct control ctl;
 bool has_ds, has_dtes64, has_ds_cpl, pmi_as_vector, pmi_unmasks;
 unsigned word, record_size;
+ulong ds_alias;
 uint8_t ds_area[4096] __attribute__((aligned(4096)));
 uint8_t bts_buffer[RECORDS * 24 + 4096] __attribute__((aligned(4096)));
 volatile struct pmi pmi_seen;
@@ -372,7 +373,8 @@ bool check_case(const struct bts_case *c, uint32_t bits)
 	unsigned n = 0;
 	bool good = true;
 
-	ds_setup((ulong)ds_area, (ulong)bts_buffer, RECORDS, NEVER);
+	ds_setup(ds_alias + (ulong)ds_area, ds_alias + (ulong)bts_buffer,
+		 RECORDS, NEVER);
 	ds_fill();
 	debugctl = bits;
 	run_case(c->run);
