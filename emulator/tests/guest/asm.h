@@ -18,7 +18,8 @@
 
 #define MSR_DEBUGCTL	0x1d9
 #define LAPIC		0xfee00000
-#define ALIAS		0xffff800000000000	/* all memory a second time */
+/* All memory a second time, at addresses whose lower half is not mapped. */
+#define ALIAS		0xffff800080000000
 #define PARAM		0x7000		/* a word the test's runner may set */
 
 #ifdef __ASSEMBLER__

@@ -250,12 +250,16 @@ idt_ptr: .word	4095
 	.globl pml4, pdpt, page_tables
 pml4:	.long	pdpt + 7, 0
 	.fill	255, 8, 0
-	.long	pdpt + 7, 0		/* ALIAS */
+	.long	pdpt_alias + 7, 0
 	.fill	255, 8, 0
 pdpt:	.long	pd_low + TABLE_FLAGS, 0
 	.quad	0, 0
 	.long	pd_high + TABLE_FLAGS, 0
 	.fill	508, 8, 0
+pdpt_alias:
+	.quad	0, 0
+	.long	pd_low + 7, 0
+	.fill	509, 8, 0
 pd_low:	.long	page_tables + 7, 0
 	.long	page_tables + 0x1007, 0
 	.long	0x400083, 0, 0x600083, 0, 0x800083, 0
