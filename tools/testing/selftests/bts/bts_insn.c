@@ -52,37 +52,43 @@ static bool writes_ss(const cs_insn *i)
 	       x86->operands[0].reg == X86_REG_SS;
 }
 
-static void conditional(struct insn *insn, int condition)
+#define NR_IDS		(INSN_IF_LOOPNE + 1)
+
+/* By condition code, as in the opcode; then the others of enum insn_condition. */
+static const unsigned int conditional_ids[NR_IDS] = {
+	X86_INS_JO, X86_INS_JNO, X86_INS_JB, X86_INS_JAE,
+	X86_INS_JE, X86_INS_JNE, X86_INS_JBE, X86_INS_JA,
+	X86_INS_JS, X86_INS_JNS, X86_INS_JP, X86_INS_JNP,
+	X86_INS_JL, X86_INS_JGE, X86_INS_JLE, X86_INS_JG,
+	[INSN_IF_LOOP] = X86_INS_LOOP,
+	[INSN_IF_LOOPE] = X86_INS_LOOPE,
+	[INSN_IF_LOOPNE] = X86_INS_LOOPNE,
+};
+
+static bool is_conditional(struct insn *insn, unsigned int id)
 {
-	insn->kind = INSN_CONDITIONAL;
-	insn->condition = condition;
+	unsigned int i;
+
+	if (id == X86_INS_JCXZ || id == X86_INS_JECXZ || id == X86_INS_JRCXZ) {
+		insn->condition = INSN_IF_CX_ZERO;
+		return true;
+	}
+	for (i = 0; i < NR_IDS; i++) {
+		if (conditional_ids[i] == id) {
+			insn->condition = i;
+			return true;
+		}
+	}
+	return false;
 }
 
 static void classify(struct insn *insn, const cs_insn *i)
 {
+	if (is_conditional(insn, i->id)) {
+		insn->kind = INSN_CONDITIONAL;
+		return;
+	}
 	switch (i->id) {
-	case X86_INS_JO:	conditional(insn, 0x0); break;
-	case X86_INS_JNO:	conditional(insn, 0x1); break;
-	case X86_INS_JB:	conditional(insn, 0x2); break;
-	case X86_INS_JAE:	conditional(insn, 0x3); break;
-	case X86_INS_JE:	conditional(insn, 0x4); break;
-	case X86_INS_JNE:	conditional(insn, 0x5); break;
-	case X86_INS_JBE:	conditional(insn, 0x6); break;
-	case X86_INS_JA:	conditional(insn, 0x7); break;
-	case X86_INS_JS:	conditional(insn, 0x8); break;
-	case X86_INS_JNS:	conditional(insn, 0x9); break;
-	case X86_INS_JP:	conditional(insn, 0xa); break;
-	case X86_INS_JNP:	conditional(insn, 0xb); break;
-	case X86_INS_JL:	conditional(insn, 0xc); break;
-	case X86_INS_JGE:	conditional(insn, 0xd); break;
-	case X86_INS_JLE:	conditional(insn, 0xe); break;
-	case X86_INS_JG:	conditional(insn, 0xf); break;
-	case X86_INS_LOOP:	conditional(insn, INSN_IF_LOOP); break;
-	case X86_INS_LOOPE:	conditional(insn, INSN_IF_LOOPE); break;
-	case X86_INS_LOOPNE:	conditional(insn, INSN_IF_LOOPNE); break;
-	case X86_INS_JCXZ:
-	case X86_INS_JECXZ:
-	case X86_INS_JRCXZ:	conditional(insn, INSN_IF_CX_ZERO); break;
 	case X86_INS_JMP:
 	case X86_INS_LJMP:
 	case X86_INS_CALL:
@@ -179,7 +185,7 @@ bool insn_taken(const struct insn *insn, const struct user_regs_struct *regs)
 	bool zf = regs->eflags & FLAG_ZF, sf = regs->eflags & FLAG_SF;
 	bool of = regs->eflags & FLAG_OF;
 	uint64_t left = (regs->rcx - 1) & insn->cx_mask;
-	bool taken;
+	const bool holds[] = { of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of };
 
 	switch (insn->condition) {
 	case INSN_IF_LOOP:
@@ -191,19 +197,7 @@ bool insn_taken(const struct insn *insn, const struct user_regs_struct *regs)
 	case INSN_IF_CX_ZERO:
 		return !(regs->rcx & insn->cx_mask);
 	default:
-		break;
+		/* The lowest bit of the code negates it. */
+		return holds[insn->condition >> 1] != (insn->condition & 1);
 	}
-
-	switch (insn->condition >> 1) {
-	case 0:	taken = of; break;
-	case 1:	taken = cf; break;
-	case 2:	taken = zf; break;
-	case 3:	taken = cf || zf; break;
-	case 4:	taken = sf; break;
-	case 5:	taken = pf; break;
-	case 6:	taken = sf != of; break;
-	default:
-		taken = zf || sf != of;
-	}
-	return taken != (insn->condition & 1);
 }

@@ -23,10 +23,11 @@
 #define CR3_MASK	(~0x1fffULL & INT64_MAX)
 
 #define MAX_CPUS	64
+#define MAX_SPACES	16
 
 static const char *prefix;
 static FILE *whole, *per_cpu[MAX_CPUS];
-static uint64_t spaces[16];
+static uint64_t spaces[MAX_SPACES];
 static unsigned int nr_spaces;
 static int run = -1;
 
@@ -70,7 +71,7 @@ static void note_space(uint64_t cr3)
 	for (i = 0; i < nr_spaces; i++)
 		if (spaces[i] == cr3)
 			return;
-	if (nr_spaces < sizeof(spaces) / sizeof(spaces[0]))
+	if (nr_spaces < MAX_SPACES)
 		spaces[nr_spaces++] = cr3;
 }
 

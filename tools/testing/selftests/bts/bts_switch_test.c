@@ -122,41 +122,41 @@ BODY(forking, FORK);
 static const struct body *const computes[] = { &compute_0, &compute_1, &compute_2 };
 
 asm(".pushsection .text\n"
-    "bad_work:\n"
-    "	ud2\n"
-    /* Where rep lodsb reads. */
-    "	.skip	4096\n"
-    "forked_child:\n"
-    "	mov	$300, %ecx\n"
-    "1:	dec	%ecx\n"
-    "	jnz	1b\n"
-    "	mov	$60, %eax\n"
-    "	xor	%edi, %edi\n"
-    "	syscall\n"
-    /* void run_body(start, limit, r13, r14): does not return */
-    ".globl run_body\n"
-    "run_body:\n"
-    "	mov	%rsi, %r12\n"
-    "	mov	%rdx, %r13\n"
-    "	mov	%rcx, %r14\n"
-    "	xor	%ebx, %ebx\n"
-    "	jmp	*%rdi\n"
-    /* void exec_body(path): stops, branches once, and becomes @path */
-    ".globl exec_body\n"
-    "exec_body:\n"
-    "	push	$0\n"
-    "	push	%rdi\n"
-    "	int3\n"
-    "	mov	%rsp, %rsi\n"
-    "	xor	%edx, %edx\n"
-    "	mov	$59, %eax\n"
-    "exec_jump:\n"
-    "	jmp	exec_call\n"
-    "	ud2\n"
-    "exec_call:\n"
-    "	syscall\n"
-    "	ud2\n"
-    ".popsection\n");
+	"bad_work:\n"
+	"	ud2\n"
+	/* Where rep lodsb reads. */
+	"	.skip	4096\n"
+	"forked_child:\n"
+	"	mov	$300, %ecx\n"
+	"1:	dec	%ecx\n"
+	"	jnz	1b\n"
+	"	mov	$60, %eax\n"
+	"	xor	%edi, %edi\n"
+	"	syscall\n"
+	/* void run_body(start, limit, r13, r14): does not return */
+	".globl run_body\n"
+	"run_body:\n"
+	"	mov	%rsi, %r12\n"
+	"	mov	%rdx, %r13\n"
+	"	mov	%rcx, %r14\n"
+	"	xor	%ebx, %ebx\n"
+	"	jmp	*%rdi\n"
+	/* void exec_body(path): stops, branches once, and becomes @path */
+	".globl exec_body\n"
+	"exec_body:\n"
+	"	push	$0\n"
+	"	push	%rdi\n"
+	"	int3\n"
+	"	mov	%rsp, %rsi\n"
+	"	xor	%edx, %edx\n"
+	"	mov	$59, %eax\n"
+	"exec_jump:\n"
+	"	jmp	exec_call\n"
+	"	ud2\n"
+	"exec_call:\n"
+	"	syscall\n"
+	"	ud2\n"
+	".popsection\n");
 extern const char exec_jump[], exec_call[];
 void run_body(const char *start, volatile uint64_t *limit, long r13, long r14);
 void exec_body(const char *path);
@@ -342,6 +342,9 @@ FIXTURE_SETUP(bts_switch)
 {
 	struct traced t;
 	int err;
+
+	if (geteuid())
+		SKIP(return, "rings this large are for root only");
 
 	self->nr_cpus = usable_cpus(self->cpus, 2);
 	ASSERT_GT(self->nr_cpus, 0);

@@ -7,6 +7,8 @@
  * its decoding says ends the walk: a witness that guesses is none.  The way into
  * the kernel and back (system calls, faults, signals and their return) is not a
  * user branch.  Knows nothing of any hardware trace.
+ *
+ * A program that blocks SIGTRAP does not survive being stepped through.
  */
 #include <err.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * way: on the stack page they push to, on the pointer they go by, on the page
  * they arrive at.  A branch that is tried again was still taken once.
  */
-#include "workload.h"
+#include "workload.inc"
 
 _start:
 	.rept	50

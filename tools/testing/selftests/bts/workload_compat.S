@@ -3,7 +3,7 @@
  * A 32-bit program: its addresses, counters and system calls, and its excursions
  * into 64-bit code.
  */
-#include "workload.h"
+#include "workload.inc"
 
 #define USER32_CS	0x23
 #define USER64_CS	0x33

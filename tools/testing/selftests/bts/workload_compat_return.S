@@ -3,7 +3,7 @@
  * The far transfers of a 32-bit program by way of the stack; back from 64-bit
  * code as well.
  */
-#include "workload.h"
+#include "workload.inc"
 
 #define USER32_CS	0x23
 #define USER64_CS	0x33

@@ -3,7 +3,7 @@
  * Takes a few branches, then becomes the program named as its argument, which is
  * traced on.
  */
-#include "workload.h"
+#include "workload.inc"
 
 _start:
 	.rept	20

@@ -2,7 +2,7 @@
 /*
  * Far jumps that stay in user mode.
  */
-#include "workload.h"
+#include "workload.inc"
 
 _start:
 	mov	%cs, %ebx

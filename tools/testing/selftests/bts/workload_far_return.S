@@ -3,7 +3,7 @@
  * Far transfers by way of the stack that stay in user mode: far call and return,
  * IRET.
  */
-#include "workload.h"
+#include "workload.inc"
 
 _start:
 	/* A far call with 32-bit operands; some emulators cut RSP as well. */

@@ -3,7 +3,7 @@
  * Loops by every instruction that can make one, and conditional branches that
  * skip something; the last loop runs long without any system call.
  */
-#include "workload.h"
+#include "workload.inc"
 
 /* @cc holds with @flags: its branch is taken, that of its opposite is not. */
 .macro skips cc:req, opposite:req, flags:req

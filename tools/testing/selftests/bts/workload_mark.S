@@ -3,7 +3,7 @@
  * Branches at addresses where no other workload has any.  Traced between two
  * others, they show in a log of all branches where one ends and the next begins.
  */
-#include "workload.h"
+#include "workload.inc"
 
 _start:
 	.rept	4

@@ -3,7 +3,7 @@
  * Branches to the very next instruction: taken, they are branches although
  * nothing is skipped; not taken, they are none although they end up there too.
  */
-#include "workload.h"
+#include "workload.inc"
 
 /* A conditional branch and its opposite, with flags that make @cc true, then false. */
 .macro both cc:req, flags:req

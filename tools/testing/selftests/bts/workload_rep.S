@@ -3,7 +3,7 @@
  * REP string instructions, some of which fault in the middle: none is a branch,
  * however often it repeats.
  */
-#include "workload.h"
+#include "workload.inc"
 
 /* Something to see between them. */
 .macro mark

@@ -3,7 +3,7 @@
  * System calls by both ways in: quick ones, ones that sleep and let others run,
  * one that maps memory, one that makes a child which is not traced.
  */
-#include "workload.h"
+#include "workload.inc"
 
 #define NR_read			0
 #define NR_mmap			9
