@@ -353,7 +353,8 @@ int branch_ring_peek(const struct branch_ring *ring, u64 index,
  * With the writer at rest, it is all there is, up to @max.
  *
  * Context: Process context, may sleep. Readers are serialised by the caller.
- * Return: the number of records copied, or -EFAULT.
+ * Return: the number of records copied, -EFAULT, or -EINTR where current is
+ * being killed.
  */
 long branch_ring_copy_to_user(const struct branch_ring *ring,
 			      struct branch_record __user *to, u64 max,
@@ -367,6 +368,9 @@ long branch_ring_copy_to_user(const struct branch_ring *ring,
 	while (copied < max && next < head) {
 		u64 first = next;
 		unsigned int n;
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
 
 		n = min3((u64)BRANCH_RING_CHUNK, max - copied, head - next);
 		n = branch_ring_read(ring, &first, chunk, n);

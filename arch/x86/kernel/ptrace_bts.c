@@ -151,7 +151,10 @@ void ptrace_bts_detach(struct task_struct *child)
 
 static struct branch_ring *ptrace_bts_ring(u32 size)
 {
-	/* Never more than asked for: the debugger's array has that size. */
+	/*
+	 * Not more than asked for, the debugger's array may have that size; but
+	 * no ring is empty.
+	 */
 	u64 capacity = max_t(u64, size / sizeof(struct bts_struct), 1);
 	struct branch_ring *ring = branch_ring_alloc(capacity, current->mm);
 

@@ -144,16 +144,6 @@ void ds_area_unload(void)
 		wrmsrl(MSR_IA32_DS_AREA, 0);
 }
 
-static void ds_flush_slot(void *slot, size_t size)
-{
-	unsigned long start = (unsigned long)slot;
-
-	/* Other CPUs may have the old translation of this CPU's slot cached. */
-	preempt_disable();
-	flush_tlb_kernel_range(start, start + size);
-	preempt_enable();
-}
-
 static void *ds_map(int cpu, void *slot, size_t size)
 {
 	void *pages = __vmalloc_node(size, PAGE_SIZE,
@@ -165,25 +155,21 @@ static void *ds_map(int cpu, void *slot, size_t size)
 	if (!pages)
 		return NULL;
 
+	/* Nothing was there before, and no TLB caches that. */
 	for (at = 0; at < size; at += PAGE_SIZE)
 		cea_set_pte(slot + at, PFN_PHYS(vmalloc_to_pfn(pages + at)),
 			    PAGE_KERNEL);
-	ds_flush_slot(slot, size);
 
 	return pages;
 }
 
-static void ds_unmap(void *pages, void *slot, size_t size)
+/* The caller flushes [@slot, @slot + @size) on every CPU, then frees the pages. */
+static void ds_unmap(void *slot, size_t size)
 {
 	size_t at;
 
-	if (!pages)
-		return;
-
 	for (at = 0; at < size; at += PAGE_SIZE)
 		cea_set_pte(slot + at, 0, PAGE_NONE);
-	ds_flush_slot(slot, size);
-	vfree(pages);
 }
 
 /**
@@ -225,7 +211,12 @@ void ds_pebs_unmap(int cpu, size_t size)
 	void *slot = get_cpu_entry_area(cpu)->cpu_debug_buffers.pebs_buffer;
 	struct ds_pages *pages = per_cpu_ptr(&ds_pages, cpu);
 
-	ds_unmap(pages->pebs, slot, size);
+	if (!pages->pebs)
+		return;
+
+	ds_unmap(slot, size);
+	flush_tlb_kernel_range((unsigned long)slot, (unsigned long)slot + size);
+	vfree(pages->pebs);
 	pages->pebs = NULL;
 }
 
@@ -233,12 +224,17 @@ static void ds_staging_unmap(void)
 {
 	int cpu;
 
+	for_each_possible_cpu(cpu)
+		ds_unmap(get_cpu_entry_area(cpu)->cpu_debug_buffers.bts_buffer,
+			 BTS_BUFFER_SIZE);
+
+	flush_tlb_kernel_range(CPU_ENTRY_AREA_BASE,
+			       CPU_ENTRY_AREA_BASE + CPU_ENTRY_AREA_MAP_SIZE);
+
 	for_each_possible_cpu(cpu) {
 		struct ds_pages *pages = per_cpu_ptr(&ds_pages, cpu);
 
-		ds_unmap(pages->bts,
-			 get_cpu_entry_area(cpu)->cpu_debug_buffers.bts_buffer,
-			 BTS_BUFFER_SIZE);
+		vfree(pages->bts);
 		pages->bts = NULL;
 	}
 }

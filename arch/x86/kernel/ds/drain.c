@@ -120,7 +120,7 @@ void ds_drain(struct ds_tracer *tracer)
 	if (nr)
 		tracer->ops->write(tracer, batch, nr);
 
-	/* Where user mode can read the bank, it shall not read others' branches. */
+	/* Where user mode can read the bank, then no longer than until here. */
 	if (boot_cpu_has_bug(X86_BUG_CPU_MELTDOWN))
 		memset((void *)base, 0, index - base);
 
@@ -139,7 +139,7 @@ void ds_hand_over(struct ds_tracer *next)
 {
 	struct ds_cpu *cpu = this_cpu_ptr(&ds_cpu);
 
-	cpu->pmi_seen = false;
+	WRITE_ONCE(cpu->pmi_seen, false);
 	WRITE_ONCE(cpu->busy, true);
 	barrier();
 

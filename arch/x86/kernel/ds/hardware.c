@@ -48,6 +48,10 @@ int ds_control_init(struct ds_control *control, const struct cpuinfo_x86 *c)
 	if (c->x86_vendor != X86_VENDOR_INTEL || !cpu_has(c, X86_FEATURE_BTS))
 		return -EOPNOTSUPP;
 
+	/* There the kernel runs at CPL 3, and on the hypervisor's MSRs. */
+	if (cpu_feature_enabled(X86_FEATURE_XENPV))
+		return -EOPNOTSUPP;
+
 	/* No interrupt, no end of the buffer. */
 	if (!cpu_has(c, X86_FEATURE_APIC))
 		return -EOPNOTSUPP;
@@ -81,6 +85,7 @@ int ds_control_init(struct ds_control *control, const struct cpuinfo_x86 *c)
  * ds_available - can this machine trace branches?
  *
  * Context: Any, after early initcalls.
+ * Return: true where tracers can be attached.
  */
 bool ds_available(void)
 {

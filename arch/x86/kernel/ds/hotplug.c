@@ -17,6 +17,7 @@
 static int ds_cpu_starting(unsigned int cpu)
 {
 	ds_area_load();
+	this_cpu_write(ds_cpu.pmi_drained, false);
 	/* Also where it is perf's, which may have left it masked. */
 	apic_write(APIC_LVTPC, APIC_DM_NMI);
 	return 0;

@@ -5,8 +5,9 @@
  * The processor raises the interrupt of the local APIC's performance-counter
  * LVT entry, which Linux programs as an NMI, and sets the entry's mask bit
  * (Intel SDM vol. 3, "Writing the DS Interrupt Service Routine"). Counter
- * overflow shares the entry: each handler looks at its own causes only, and
- * ours comes first, so that perf's is not traced.
+ * overflow shares the entry: each handler looks at its own causes only. Ours
+ * comes first: where the processor cannot leave the kernel alone, perf's would
+ * fill what is left of the bank.
  *
  * Where perf has programmed the entry, its handler unmasks it, on some CPUs not
  * before all counters are dealt with. Elsewhere it is ours to unmask.
@@ -40,8 +41,9 @@ static int ds_pmi(unsigned int cmd, struct pt_regs *regs)
 			if (cpu->owner)
 				ds_bts_on();
 		}
-	} else if (READ_ONCE(cpu->pmi_drained)) {
-		/* Whoever drained was faster; nobody else knows this NMI. */
+	} else if (READ_ONCE(cpu->pmi_drained) &&
+		   (apic_read(APIC_LVTPC) & APIC_LVT_MASKED)) {
+		/* Whoever drained was faster; nobody else knows this PMI. */
 		WRITE_ONCE(cpu->pmi_drained, false);
 	} else {
 		ret = NMI_DONE;

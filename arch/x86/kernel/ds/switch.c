@@ -17,7 +17,8 @@
  * until no CPU records for the task any longer, so that the switch away from
  * it is never missed.
  *
- * Context: __switch_to(): interrupts off, rq->lock held, current is @next.
+ * Context: __switch_to(): interrupts off, rq->lock held. current is @next on
+ *	    64-bit already, and not yet on 32-bit.
  */
 void ds_switch_to(struct task_struct *next)
 {

@@ -106,9 +106,12 @@ static void ds_tracer_update(struct ds_tracer *tracer)
 	smp_mb();	/* see above */
 
 	while (!update.done) {
-		/* Nothing traced runs on a CPU that is not online. */
-		if (smp_call_function_single(task_cpu(tracer->task),
-					     ds_update_local, &update, true))
+		int cpu = task_cpu(tracer->task);
+
+		/* A task that stays on a CPU that is not online does not run. */
+		if (smp_call_function_single(cpu, ds_update_local, &update,
+					     true) &&
+		    task_cpu(tracer->task) == cpu)
 			break;
 		cond_resched();
 	}
@@ -138,8 +141,11 @@ static void ds_release_work_fn(struct work_struct *work)
 		put_task_struct(tracer->task);
 	}
 
-	/* A switch to one of the tasks may have seen its tracer just before. */
-	synchronize_rcu();
+	/*
+	 * A switch to one of the tasks may have seen its tracer just before.
+	 * Expedited: a debugger that detaches from many threads waits for each.
+	 */
+	synchronize_rcu_expedited();
 
 	llist_for_each_entry_safe(tracer, next, released, node)
 		ds_tracer_free(tracer);
