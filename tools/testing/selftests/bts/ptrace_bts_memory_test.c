@@ -291,6 +291,25 @@ TEST_F(memory, tracing_thread_ends)
 	EXPECT_TRUE(AWAIT(!pinned()));
 }
 
+/* Who comes after a debugger that left need not wait until all it had is back. */
+TEST_F(memory, next_debugger_at_once)
+{
+	struct tracing_thread tracing = { _metadata, shared_page(), 0 };
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, pthread_create(&thread, NULL, tracing_thread, &tracing));
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		/* Joined before it has let go of its tracee */
+		ASSERT_TRUE(AWAIT(!request(PTRACE_SEIZE, tracing.pid, NULL,
+					   PTRACE_O_EXITKILL)));
+		ASSERT_EQ(16, trace(tracing.pid, CAPACITY));
+		kill_and_reap(_metadata, tracing.pid);
+		ASSERT_TRUE(AWAIT(!pinned()));
+	}
+}
+
 /* Here the mm is gone when the buffer is given back. */
 FIXTURE(memory_debugger) {
 	pid_t debugger, *pid;
