@@ -194,7 +194,7 @@ static void setup_tss(void)
 
 static void setup_entries(void)
 {
-	extern char isr_gate[], isr_sysenter[], stack_top[];
+	extern char isr_sysenter[], stack_top[];
 	ulong gate = (ulong)isr_gate;
 
 	gdt[GATE_SEL / 8] = (gate & 0xffff) | KCS << 16 | 0xecull << 40 |

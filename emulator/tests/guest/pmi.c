@@ -149,6 +149,13 @@ static void any_cpl(void)
 	run(user_hops, bits, RECORDS, 5, LVT_NMI);
 	ok(expect_pmi("CPL 3", 1, 6 + skid + 1, hop(user_hops_row, 5 + skid)),
 	   "interrupt out of CPL 3");
+
+	/* The call gate is the last that is stored; a jump follows at CPL 0. */
+	if (skid > 1)
+		return;
+	run(find_case("call gate from CPL 3")->run, bits, RECORDS, 1, LVT_NMI);
+	ok(expect_pmi("CPL 0", 1, 2, (ulong)(skid ? isr_leave : isr_gate)),
+	   "skid counts branches of CPL 0 when that is not stored");
 }
 
 static void tr_cleared(uint32_t bits)
