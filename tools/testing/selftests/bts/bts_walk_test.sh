@@ -107,20 +107,10 @@ esac
 walk=
 [ ! -x "$here/bts_walk" ] || walk=yes
 
-# The stack is the user's, yet there are emulators that go by the kernel's rights to it.
-far=yes
-! grep -qw hypervisor /proc/cpuinfo || ! grep -qw smap /proc/cpuinfo || far=
 compat=yes
 "$here/workload_compat" || compat=
 
 for workload in next loops calls far far_return rep syscalls compat compat_return; do
-	case $workload in
-	*_return)
-		if [ -z "$far" ]; then
-			result ok "$workload # SKIP an emulator with SMAP"
-			continue
-		fi ;;
-	esac
 	case $workload in
 	compat*)
 		if [ -z "$compat" ]; then

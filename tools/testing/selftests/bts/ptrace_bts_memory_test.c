@@ -546,7 +546,7 @@ TEST_F(memory, at_the_limit_again)
 	EXPECT_EQ(charge, pinned());
 }
 
-TEST_F(memory, config_1000_times)
+TEST_F_TIMEOUT(memory, config_1000_times, 120)
 {
 	int i;
 
@@ -566,7 +566,7 @@ static int cheap_tracee(void *rounds)
 	return 0;
 }
 
-TEST_F(memory, trace_500_tracees)
+TEST_F_TIMEOUT(memory, trace_500_tracees, 120)
 {
 	static char stack[65536] __attribute__((aligned(16)));
 	long charge;
