@@ -116,8 +116,8 @@ static void branch_ring_uncharge(struct branch_ring *ring)
  * current and the last user of @mm.
  *
  * Context: Process context, may sleep.
- * Return: the ring, or ERR_PTR: -EINVAL where @capacity is 0 or more than 4 GiB
- * hold, -ENOMEM over the limit or without memory.
+ * Return: the ring, or ERR_PTR: -EINVAL where @capacity is 0, -ENOMEM where it
+ * is more than 4 GiB hold, over the limit, or without memory.
  */
 struct branch_ring *branch_ring_alloc(u64 capacity, struct mm_struct *mm)
 {
@@ -125,8 +125,10 @@ struct branch_ring *branch_ring_alloc(u64 capacity, struct mm_struct *mm)
 	unsigned long size;
 	int err;
 
-	if (!capacity || capacity > BRANCH_RING_MAX_CAPACITY)
+	if (!capacity)
 		return ERR_PTR(-EINVAL);
+	if (capacity > BRANCH_RING_MAX_CAPACITY)
+		return ERR_PTR(-ENOMEM);
 
 	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	if (!ring)

@@ -565,8 +565,8 @@ TEST_F(bts, too_large)
 	fill(_metadata, self->pid);
 	EXPECT_EQ(-ENOMEM, configure(self->pid, 0xfff00000,
 				     PTRACE_BTS_O_TRACE | PTRACE_BTS_O_ALLOC));
-	EXPECT_GT(0, configure(self->pid, UINT32_MAX,
-			       PTRACE_BTS_O_TRACE | PTRACE_BTS_O_ALLOC));
+	EXPECT_EQ(-ENOMEM, configure(self->pid, UINT32_MAX,
+				     PTRACE_BTS_O_TRACE | PTRACE_BTS_O_ALLOC));
 	check_unchanged(_metadata, self->pid);
 }
 
