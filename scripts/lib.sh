@@ -63,7 +63,8 @@ compiler() { dpkg-query -W -f '${Version}' gcc-12 2>/dev/null || :; }
 kernel_version() { dpkg-query -W -f '${Version}' "$kernel_package" 2>/dev/null || :; }
 qemu_version() { cat "$cache/work/qemu.version" 2>/dev/null || :; }
 
-# One builder at a time, whichever checkout it is of; held until the script ends.
+# One builder at a time, whichever checkout it is of; held until the script has ended and
+# all it started: what outlives a killed script is waited for.
 lock_cache() {
 	[ -z "${LINUX_DS_LOCKED:-}" ] || return 0
 	mkdir -p "$cache/work" "$cache/log" || die "cannot write to $cache: set LINUX_DS_CACHE to a place that is writable"
@@ -92,11 +93,11 @@ step() {
 	mkdir -p "$cache/log"
 	: >"$log"
 	set -m		# its own process group, so that all of it can be ended
-	"$@" >"$log" 2>&1 </dev/null 9>&- &
+	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
 	# shellcheck disable=SC2064 # this pid
-	trap "kill -TERM -- -$pid 2>/dev/null; wait $pid 2>/dev/null; say ''; exit 130" INT TERM HUP
+	trap "kill -TERM -- -$pid 2>/dev/null; wait $pid || :; say ''; exit 130" INT TERM HUP
 	[ -t 2 ] || say "$title ..."
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 0.2
