@@ -97,7 +97,7 @@ step() {
 	pid=$!
 	set +m
 	# shellcheck disable=SC2064 # this pid
-	trap "kill -TERM -- -$pid 2>/dev/null; wait $pid || :; say ''; exit 130" INT TERM HUP
+	trap "kill -TERM -- -$pid 2>/dev/null || :; wait $pid || :; say ''; exit 130" INT TERM HUP
 	[ -t 2 ] || say "$title ..."
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 0.2
