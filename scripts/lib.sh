@@ -57,7 +57,7 @@ qemu_unpatched_dir() {
 	echo "$cache/qemu/$(content_key unpatched "$(qemu_version)" "$(compiler)" -- scripts/build-qemu)"
 }
 guest_dir() {
-	echo "$cache/guest/$(content_key "$(compiler)" -- scripts/build-guest scripts/vm-host.c scripts/vm-init.c scripts/vm-frame.h scripts/make-exec.c)"
+	echo "$cache/guest/$(content_key "$(compiler)" -- scripts/build-guest scripts/vm-host.c scripts/vm-init.c scripts/vm-frame.h)"
 }
 compiler() { dpkg-query -W -f '${Version}' gcc-12 2>/dev/null || :; }
 kernel_version() { dpkg-query -W -f '${Version}' "$kernel_package" 2>/dev/null || :; }
@@ -67,6 +67,9 @@ qemu_version() { cat "$cache/work/qemu.version" 2>/dev/null || :; }
 # all it started: what outlives a killed script is waited for.
 lock_cache() {
 	[ -z "${LINUX_DS_LOCKED:-}" ] || return 0
+	case $cache in
+	[!/]* | *[[:space:]:,]*) die "LINUX_DS_CACHE: an absolute path without spaces, colons and commas, please: $cache" ;;
+	esac
 	mkdir -p "$cache/work" "$cache/log" || die "cannot write to $cache: set LINUX_DS_CACHE to a place that is writable"
 	exec 9>"$cache/lock"
 	if ! flock -n 9; then
