@@ -12,6 +12,7 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 scripts=$top/scripts
 cache=${LINUX_DS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/linux-ds}
+work=$cache/work
 kernel_package=linux-source-6.12
 
 say() { printf '%s\n' "$*" >&2; }
@@ -61,7 +62,7 @@ guest_dir() {
 }
 compiler() { dpkg-query -W -f '${Version}' gcc-12 2>/dev/null || :; }
 kernel_version() { dpkg-query -W -f '${Version}' "$kernel_package" 2>/dev/null || :; }
-qemu_version() { cat "$cache/work/qemu.version" 2>/dev/null || :; }
+qemu_version() { cat "$work/qemu.version" 2>/dev/null || :; }
 
 # One builder at a time, whichever checkout it is of; held until the script has ended and
 # all it started: what outlives a killed script is waited for.
@@ -70,7 +71,7 @@ lock_cache() {
 	case $cache in
 	[!/]* | *[[:space:]:,]*) die "LINUX_DS_CACHE: an absolute path without spaces, colons and commas, please: $cache" ;;
 	esac
-	mkdir -p "$cache/work" "$cache/log" || die "cannot write to $cache: set LINUX_DS_CACHE to a place that is writable"
+	mkdir -p "$work" "$cache/log" || die "cannot write to $cache: set LINUX_DS_CACHE to a place that is writable"
 	exec 9>"$cache/lock"
 	if ! flock -n 9; then
 		say "waiting for another build to end ..."
