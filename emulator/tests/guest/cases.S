@@ -695,6 +695,37 @@ case "compatibility mode: far jump to 64-bit mode"
 	expect	4b, isr_leave, uk
 endcase
 
+/* The fault's record has each branch's address, also where CPL 3 is off. */
+case "branches to an address that is not canonical, at CPL 3"
+	push_user 1f
+	movabs	$1 << 47, %rbx
+	movq	$9f, gp_fixup
+	on
+0:	iretq
+	user
+1:	mov	$3f, %edx
+2:	jmp	*%rbx
+9:	jmp	*%rdx
+3:	mov	$5f, %edx
+4:	call	*%rbx
+5:	mov	$7f, %edx
+	push	%rbx
+6:	ret
+7:	int	$VEC_LEAVE
+	enduser
+	expect	0b, 1b, ku
+	expect	2b, isr_gp, uk
+	expect	isr_gp_iret, 9b, ku
+	expect	9b, 3b, uu
+	expect	4b, isr_gp, uk
+	expect	isr_gp_iret, 9b, ku
+	expect	9b, 5b, uu
+	expect	6b, isr_gp, uk
+	expect	isr_gp_iret, 9b, ku
+	expect	9b, 7b, uu
+	expect	7b, isr_leave, uk
+endcase
+
 /*
  * On Intel such a branch faults where it is.  TCG lets it go and faults at
  * the target; the records are those of the processor.

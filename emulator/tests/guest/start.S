@@ -115,6 +115,8 @@ isr_leave:
 	mov	%eax, %ds
 	mov	%eax, %es
 	mov	kernel_sp, SP
+	xor	%eax, %eax
+	mov	AX, gp_fixup
 	jmp	run_case_end
 
 isr_iret:

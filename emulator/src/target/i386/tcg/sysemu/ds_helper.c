@@ -470,9 +470,10 @@ void x86_taken_branch(CPUX86State *env, target_ulong from, int cpl)
         env->bts_bad_branch = from;
         return;
     }
-    if (!is_canonical(env, from)) {
+    if (!is_canonical(env, from) && env->bts_bad_branch) {
         from = env->bts_bad_branch;
     }
+    env->bts_bad_branch = 0;
 
     if (env->bts_pmi_countdown && --env->bts_pmi_countdown == 0) {
         raise = true;
