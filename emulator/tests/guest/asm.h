@@ -9,6 +9,7 @@
 #define TSS_SEL	0x38
 #define GATE_SEL 0x48		/* call gate for CPL 3 */
 #define BASED_SEL 0x58		/* kernel code with base 0x1000, 32-bit guest */
+#define UGATE_SEL 0x60		/* call gate to code of CPL 3 */
 
 #define VEC_IRET  0x40		/* returns at once; DPL 3 */
 #define VEC_IPI   0x41		/* end of interrupt, and returns */
@@ -20,7 +21,14 @@
 #define LAPIC		0xfee00000
 /* All memory a second time, at addresses whose lower half is not mapped. */
 #define ALIAS		0xffff800080000000
+#define VM86		0x9000		/* page of the virtual-8086 code, 32-bit guest */
 #define PARAM		0x7000		/* a word the test's runner may set */
+
+#ifdef __x86_64__
+#define UCS_NATIVE UCS
+#else
+#define UCS_NATIVE UCS32
+#endif
 
 #ifdef __ASSEMBLER__
 #ifdef __x86_64__
@@ -35,7 +43,7 @@
 #define BP %rbp
 #define WORD 8
 #define IRET iretq
-#define UCS_NATIVE UCS
+#define LRET rex.W lret
 #else
 #define PTR .long
 #define AX %eax
@@ -48,7 +56,7 @@
 #define BP %ebp
 #define WORD 4
 #define IRET iretl
-#define UCS_NATIVE UCS32
+#define LRET lret
 #endif
 
 /* Set IA32_DEBUGCTL.  No branch, so neither adds a record of its own. */

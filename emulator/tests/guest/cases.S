@@ -484,11 +484,7 @@ case "far return to CPL 3"
 	push	$UCS_NATIVE
 	push	$1f
 	on
-#ifdef __x86_64__
-0:	rex.W lret
-#else
-0:	lret
-#endif
+0:	LRET
 	user
 1:	int	$VEC_LEAVE
 	enduser
@@ -513,6 +509,118 @@ endcase
 	.globl	isr_gate
 isr_gate:
 	jmp	isr_leave
+
+case "call gate from CPL 3 to CPL 3"
+	push_user 1f
+	on
+0:	IRET
+	user
+1:	lcall	*3f
+2:	int	$VEC_LEAVE
+3:	.long	0, UGATE_SEL | 3
+	.globl	user_gate
+user_gate:
+	LRET
+	enduser
+	expect	0b, 1b, ku
+	expect	1b, user_gate, uu
+	expect	user_gate, 2b, uu
+	expect	2b, isr_leave, uk
+endcase
+
+case "far call and return at CPL 3"
+	push_user 1f
+	on
+0:	IRET
+	user
+1:	lcall	*3f
+2:	int	$VEC_LEAVE
+3:	.long	4f, UCS_NATIVE
+4:	lretl
+	enduser
+	expect	0b, 1b, ku
+	expect	1b, 4b, uu
+	expect	4b, 2b, uu
+	expect	2b, isr_leave, uk
+endcase
+
+/* They have the rights of CPL 3: a page fault, and no branch. */
+case "far call at CPL 3, to a stack of the kernel's"
+	push_user 1f
+	on
+0:	IRET
+	user
+1:	mov	$scratch + 4096, %esp
+2:	lcall	*3f
+3:	.long	4f, UCS_NATIVE
+4:	ud2
+	enduser
+	expect	0b, 1b, ku
+	expect	2b, isr_leave, uk
+endcase
+
+case "far call through a gate at CPL 3, to a stack of the kernel's"
+	push_user 1f
+	on
+0:	IRET
+	user
+1:	mov	$scratch + 4096, %esp
+2:	lcall	*3f
+3:	.long	0, UGATE_SEL | 3
+	enduser
+	expect	0b, 1b, ku
+	expect	2b, isr_leave, uk
+endcase
+
+case "far return at CPL 3, from a stack of the kernel's"
+	movl	$4f, scratch
+	movl	$UCS_NATIVE, scratch + 4
+	push_user 1f
+	on
+0:	IRET
+	user
+1:	mov	$scratch, %esp
+2:	lretl
+4:	ud2
+	enduser
+	expect	0b, 1b, ku
+	expect	2b, isr_leave, uk
+endcase
+
+#ifndef __x86_64__
+	vm86_eflags = 0x23002		/* VM, IOPL 3 */
+
+/* Ends with a return of which only the offset can be read. */
+case "virtual-8086 mode: far call and return"
+	push	$0			/* GS, FS, DS, ES */
+	push	$0
+	push	$0
+	push	$0
+	push	$VM86 >> 4
+	push	$0x800			/* SP */
+	push	$vm86_eflags
+	push	$VM86 >> 4
+	push	$0
+	on
+0:	iretl
+	.pushsection .rodata
+	.globl	vm86_code, vm86_code_end
+	.code16
+vm86_code:
+1:	.byte	0x9a			/* lcall */
+	.word	4f - vm86_code, VM86 >> 4
+2:	mov	$0xffe, %sp
+3:	lretw
+4:	lretw
+vm86_code_end:
+	.code32
+	.popsection
+	expect	0b, VM86, ku
+	expect	VM86, VM86+4b-vm86_code, uu
+	expect	VM86+4b-vm86_code, VM86+2b-vm86_code, uu
+	expect	VM86+3b-vm86_code, isr_leave, uk
+endcase
+#endif
 
 #ifdef __x86_64__
 case "SYSCALL and SYSRET"

@@ -92,6 +92,30 @@ static void msrs(void)
 	ok(rdmsr(0x1a0) == val, "MISC_ENABLE: bits 11 and 12 are read-only");
 }
 
+/*
+ * Far calls and returns at CPL 3 use stacks of CPL 3 as CPL 3, which SMAP
+ * does not hold back; those at CPL 0 use the kernel's.
+ */
+static void smap(void)
+{
+	uint32_t a = 7, b, c = 0, d;
+	const struct bts_case *each;
+	bool good = true;
+	ulong cr4;
+
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	if (!(b & 1 << 20)) {
+		ok(true, "branches with SMAP # SKIP this processor has none");
+		return;
+	}
+	__asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
+	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4 | 1 << 21));
+	for (each = cases_begin; each < cases_end; each++)
+		good &= check_case(each, ctl.tr | ctl.bts);
+	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4));
+	ok(good, "branches with SMAP");
+}
+
 /* What IA32_DEBUGCTL is when the handler of #DB looks. */
 __asm__(".text\n"
 	"isr_db_look:\n"
@@ -254,5 +278,6 @@ _Noreturn void guest_main(void)
 	wrap();
 	straddle();
 	high_area();
+	smap();
 	end();
 }

@@ -69,7 +69,7 @@ extern volatile uint32_t debugctl, debugctl_after_pmi;
 extern uint8_t tss[];
 extern uint64_t gdt[], page_tables[];
 extern char isr_leave[], isr_iret[], isr_ipi[], isr_ud[], isr_db[], isr_gp[];
-extern char isr_gate[], isr_pmi[], ap_real[], ap_real_end[], user_begin[], user_end[];
+extern char isr_gate[], user_gate[], isr_pmi[], ap_real[], ap_real_end[], user_begin[], user_end[];
 
 /* The interrupt of the debug store, as isr_pmi saw it. */
 struct pmi {

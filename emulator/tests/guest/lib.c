@@ -192,13 +192,35 @@ static void setup_tss(void)
 	__asm__ volatile("ltr %w0" : : "r"(TSS_SEL));
 }
 
+static void set_call_gate(unsigned sel, unsigned cs, ulong target)
+{
+	gdt[sel / 8] = (target & 0xffff) | cs << 16 | 0xecull << 40 |
+		       (uint64_t)(target >> 16 & 0xffff) << 48;
+}
+
+#ifndef __x86_64__
+/*
+ * A page for virtual-8086 code.  The word at its end is what a far return
+ * finds whose stack goes on in the next page, which is the kernel's.
+ */
+static void setup_vm86(void)
+{
+	extern char vm86_code[], vm86_code_end[];
+	char *from = vm86_code, *to = (char *)VM86;
+
+	while (from < vm86_code_end)
+		*to++ = *from++;
+	*(volatile uint16_t *)(VM86 + 0xffe) = 0x5000;
+	map_page(VM86, VM86 | PTE_P | PTE_W | PTE_U);
+}
+#endif
+
 static void setup_entries(void)
 {
 	extern char isr_sysenter[], stack_top[];
-	ulong gate = (ulong)isr_gate;
 
-	gdt[GATE_SEL / 8] = (gate & 0xffff) | KCS << 16 | 0xecull << 40 |
-			    (uint64_t)(gate >> 16 & 0xffff) << 48;
+	set_call_gate(GATE_SEL, KCS, (ulong)isr_gate);
+	set_call_gate(UGATE_SEL, UCS_NATIVE, (ulong)user_gate);
 	wrmsr(0x174, KCS);
 	wrmsr(0x175, (ulong)stack_top - 8192);
 	wrmsr(0x176, (ulong)isr_sysenter);
@@ -282,6 +304,9 @@ void lib_setup(void)
 		map_page(addr, addr | PTE_P | PTE_W | PTE_U);
 	setup_tss();
 	setup_entries();
+#ifndef __x86_64__
+	setup_vm86();
+#endif
 	/* No interrupts but those a suite asks for. */
 	outb(0x21, 0xff);
 	outb(0xa1, 0xff);

@@ -237,6 +237,7 @@ gdt:	.quad	0
 	.quad	0, 0			/* TSS_SEL, filled in by C */
 	.quad	0, 0			/* GATE_SEL, likewise */
 	.quad	0x00cf9a001000ffff	/* BASED_SEL */
+	.quad	0, 0			/* UGATE_SEL, filled in by C */
 gdt_end:
 gdt_ptr: .word	gdt_end - gdt - 1
 	PTR	gdt
