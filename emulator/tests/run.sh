@@ -93,6 +93,8 @@ suites() {
 		-icount shift=0
 	same_log smp-icount
 
+	suite init init.64 "$DS" -smp 2
+
 	suite off off.64 "$INTEL"
 	suite off-32bit off.32 "$INTEL"
 	suite off-by-default-in-max off.64 max,vendor=GenuineIntel
@@ -166,6 +168,15 @@ migration() {
 	suite migration migrate.64 "$DS" "${serial[@]}" \
 		"pipe,id=serial,path=$OUT/serial" \
 		-incoming "exec:cat $OUT/state"
+
+	emu no-ds migrate.64 "$INTEL" "${serial[@]}" null,id=serial \
+		-incoming "exec:cat $OUT/state"
+	[ $? -eq 1 ] && grep -q "CPU 0 has none" "$OUT/no-ds.err"
+	result $? "migration: a CPU without ds refuses the state of one that records"
+	emu no-ds-cpl migrate.64 "$INTEL,+ds,+dtes64" "${serial[@]}" \
+		null,id=serial -incoming "exec:cat $OUT/state"
+	[ $? -eq 1 ] && grep -q "CPU 0 cannot have" "$OUT/no-ds-cpl.err"
+	result $? "migration: control bits that a CPU does not have are refused"
 }
 
 faults() {
@@ -190,12 +201,37 @@ faults() {
 }
 
 refused() {
+	local feature
+
 	emu amd off.64 "qemu64,+ds"
 	grep -q "feature 'ds' is emulated for Intel" "$OUT/amd.err"
 	result $? "ds on a model that is not Intel's is refused"
 	emu nolog off.64 "$DS,bts-log=$OUT/none/log"
 	grep -q "cannot write bts-log" "$OUT/nolog.err"
 	result $? "a log that cannot be written is refused"
+	for feature in dtes64 ds-cpl; do
+		emu "only-$feature" off.64 "$INTEL,+$feature"
+		grep -q "are of no use without 'ds'" "$OUT/only-$feature.err"
+		result $? "$feature without ds is refused"
+	done
+}
+
+# The status is 0 when a log is complete: that is the other run.
+full_log() {
+	local log status
+
+	for log in /dev/full "$OUT/complete.log"; do
+		with_monitor end full log.64 "$DS,bts-log=$log" -monitor stdio
+		echo quit >&3
+		wait $qemu
+		status=$?
+		grep -q "cannot write bts-log '/dev/full'" "$OUT/full.err"
+		case $?,$log,$status in
+		0,/dev/full,1 | 1,*/complete.log,0) true ;;
+		*) false ;;
+		esac
+		result $? "bts-log=${log##*/}: message and exit status"
+	done
 }
 
 all() {
@@ -206,6 +242,7 @@ all() {
 	migration
 	faults
 	refused
+	full_log
 	if [ -n "$UNPATCHED" ]; then
 		"$HERE/speed.sh" "$QEMU" "$UNPATCHED" "$OUT"
 	else

@@ -20,6 +20,11 @@ uint64_t x86_read_misc_enable(CPUX86State *env);
 bool x86_write_debugctl(CPUX86State *env, uint64_t val);
 bool x86_write_ds_area(CPUX86State *env, uint64_t val);
 
+/* To be called where IA32_DEBUGCTL changed otherwise than by a write. */
+void x86_update_branch_hflags(CPUX86State *env);
+/* Whether a state that was loaded is one this CPU can be in. */
+bool x86_ds_state_valid(CPUX86State *env);
+
 /* The linear address of the instruction at CS:EIP. */
 static inline target_ulong x86_linear_eip(CPUX86State *env)
 {

@@ -87,15 +87,26 @@ static struct {
     QemuMutex lock;
     FILE *file;
     char *name;
+    bool failed;
     Notifier exit;
 } ds_log;
+
+/* A log that is not complete is reported at once, and by the exit status. */
+static void ds_log_check(bool good)
+{
+    if (!good && !ds_log.failed) {
+        ds_log.failed = true;
+        error_report("cannot write bts-log '%s': %s: records are lost",
+                     ds_log.name, strerror(errno));
+    }
+}
 
 static void ds_log_flush(void)
 {
     if (ds_log.file) {
         qemu_mutex_lock(&ds_log.lock);
         if (ds_log.file) {
-            fflush(ds_log.file);
+            ds_log_check(fflush(ds_log.file) == 0);
         }
         qemu_mutex_unlock(&ds_log.lock);
     }
@@ -118,9 +129,15 @@ static void ds_log_close(Notifier *n, void *unused)
         fprintf(ds_log.file, "dropped %d %" PRIu64 "\n", cs->cpu_index,
                 X86_CPU(cs)->bts_dropped);
     }
-    fclose(ds_log.file);
+    ds_log_check(!ferror(ds_log.file));
+    ds_log_check(fclose(ds_log.file) == 0);
     ds_log.file = NULL;
     qemu_mutex_unlock(&ds_log.lock);
+    if (ds_log.failed) {
+        /* QEMU is in exit() already, with a status of its own. */
+        fflush(NULL);
+        _exit(EXIT_FAILURE);
+    }
 }
 
 static bool ds_log_open(const char *name, Error **errp)
@@ -150,10 +167,13 @@ static void ds_log_record(CPUX86State *env, target_ulong from,
 {
     qemu_mutex_lock(&ds_log.lock);
     if (ds_log.file) {
-        fprintf(ds_log.file, "%d %d %d %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
-                env_cpu(env)->cpu_index, cpl,
-                (int)(env->hflags & HF_CPL_MASK), (uint64_t)env->cr[3],
-                (uint64_t)from, (uint64_t)to);
+        int n = fprintf(ds_log.file,
+                        "%d %d %d %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
+                        env_cpu(env)->cpu_index, cpl,
+                        (int)(env->hflags & HF_CPL_MASK),
+                        (uint64_t)env->cr[3], (uint64_t)from, (uint64_t)to);
+
+        ds_log_check(n >= 0);
     }
     qemu_mutex_unlock(&ds_log.lock);
 }
@@ -168,6 +188,12 @@ bool x86_ds_realize(X86CPU *cpu, Error **errp)
         return false;
     }
     if (!(env->features[FEAT_1_EDX] & CPUID_DTS)) {
+        if (env->features[FEAT_1_ECX] &
+            (CPUID_EXT_DTES64 | CPUID_EXT_DSCPL)) {
+            error_setg(errp, "CPU features 'dtes64' and 'ds-cpl' are of no "
+                       "use without 'ds'");
+            return false;
+        }
         return true;
     }
     cpu->ds_control = ds_control_of(env);
@@ -196,8 +222,11 @@ static bool bts_enabled(CPUX86State *env, int cpl)
 }
 
 /* Ask the translator for the branches that are stored, or counted as skid. */
-static void update_branch_hflags(CPUX86State *env)
+void x86_update_branch_hflags(CPUX86State *env)
 {
+    if (!env_archcpu(env)->ds_control) {
+        return;
+    }
     env->hflags &= ~(HF_BR_OS_MASK | HF_BR_USR_MASK);
     if (env->bts_pmi_countdown || bts_enabled(env, 0)) {
         env->hflags |= HF_BR_OS_MASK;
@@ -238,19 +267,43 @@ uint64_t x86_read_ds_area(CPUX86State *env)
     return env->msr_ds_area;
 }
 
+static uint64_t debugctl_valid(CPUX86State *env,
+                               const struct X86DSControl *ctl)
+{
+    uint64_t valid = ctl->tr | ctl->bts | ctl->btint | ctl->other;
+
+    if (env->features[FEAT_1_ECX] & CPUID_EXT_DSCPL) {
+        valid |= ctl->off_os | ctl->off_usr;
+    }
+    return valid;
+}
+
+bool x86_ds_state_valid(CPUX86State *env)
+{
+    const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
+
+    if (!ctl) {
+        error_report("debug store: CPU %d has none, the state loaded does",
+                     env_cpu(env)->cpu_index);
+        return false;
+    }
+    if (env->msr_debugctl & ~debugctl_valid(env, ctl)) {
+        error_report("debug store: the state loaded has IA32_DEBUGCTL 0x%"
+                     PRIx64 ", which CPU %d cannot have", env->msr_debugctl,
+                     env_cpu(env)->cpu_index);
+        return false;
+    }
+    return true;
+}
+
 bool x86_write_debugctl(CPUX86State *env, uint64_t val)
 {
     const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
-    uint64_t valid;
 
     if (!ctl) {
         return true;
     }
-    valid = ctl->tr | ctl->bts | ctl->btint | ctl->other;
-    if (env->features[FEAT_1_ECX] & CPUID_EXT_DSCPL) {
-        valid |= ctl->off_os | ctl->off_usr;
-    }
-    if (val & ~valid) {
+    if (val & ~debugctl_valid(env, ctl)) {
         return false;
     }
     env->msr_debugctl = val;
@@ -258,7 +311,7 @@ bool x86_write_debugctl(CPUX86State *env, uint64_t val)
         /* The interrupt was raised already, it is only late. */
         deliver_pmi(env);
     }
-    update_branch_hflags(env);
+    x86_update_branch_hflags(env);
     if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK))) {
         /* Whoever turned it off may want to look, through 9p for one. */
         ds_log_flush();
@@ -492,7 +545,7 @@ void x86_taken_branch(CPUX86State *env, target_ulong from, int cpl)
     if (raise) {
         deliver_pmi(env);
     }
-    update_branch_hflags(env);
+    x86_update_branch_hflags(env);
 }
 
 void helper_taken_branch(CPUX86State *env, target_ulong from, uint32_t cpl)
