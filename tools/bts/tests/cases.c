@@ -166,13 +166,13 @@ static int signals(void)
  */
 static int stop(void)
 {
-	volatile int *continued;
+	volatile struct { int continued, seen; } *parent;
 	int status, i;
 	pid_t child;
 
-	continued = mmap(NULL, sizeof(*continued), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (continued == MAP_FAILED)
+	parent = mmap(NULL, sizeof(*parent), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (parent == MAP_FAILED)
 		err(1, "mmap");
 
 	child = fork();
@@ -180,17 +180,23 @@ static int stop(void)
 		err(1, "fork");
 	if (!child) {
 		raise(SIGSTOP);
-		_exit(*continued ? 6 : 1);
+		if (!parent->continued)
+			_exit(1);
+		/* Who has ended is not seen to continue any more. */
+		while (!parent->seen)
+			sched_yield();
+		_exit(6);
 	}
 	if (waitpid(child, &status, WUNTRACED) != child || !WIFSTOPPED(status))
 		return 1;
 	/* One that does not stay stopped gets the time to show it. */
 	for (i = 0; i < 1000; i++)
 		sched_yield();
-	*continued = 1;
+	parent->continued = 1;
 	kill(child, SIGCONT);
 	if (waitpid(child, &status, WCONTINUED) != child || !WIFCONTINUED(status))
 		return 1;
+	parent->seen = 1;
 	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
 		return 1;
 	return WEXITSTATUS(status);
