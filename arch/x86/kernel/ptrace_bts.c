@@ -347,7 +347,8 @@ static long ptrace_bts_drain(struct ptrace_bts *bts, void __user *addr,
  * Context: Process context of the debugger, may sleep.
  * Return: by request, or -EOPNOTSUPP where the processor cannot trace
  *	   branches, -ESRCH where nothing is configured, -EIO where @data is
- *	   too small, -EFAULT, -EINVAL, -E2BIG, -EBUSY, -ENOMEM.
+ *	   too small, -EFAULT, -EINVAL, -E2BIG, -EBUSY, -ENOMEM; -EINTR where
+ *	   the debugger is being killed.
  */
 long ptrace_bts_request(struct task_struct *child, long request,
 			unsigned long addr, unsigned long data)

@@ -146,7 +146,7 @@ void ds_hand_over(struct ds_tracer *next)
 	ds_bts_off();
 
 	/*
-	 * Its PMI is raised already, but finds the bank empty when it comes
+	 * Its PMI may be raised already, and finds the bank empty when it comes
 	 * from now on. Said before the bank is emptied, and taken back if it
 	 * came before that.
 	 */

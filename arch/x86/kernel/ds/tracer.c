@@ -10,6 +10,7 @@
  * interrupts off; that is an RCU reader. Everything else that touches the
  * hardware for a tracer runs on the task's CPU, see ds_tracer_update().
  */
+#include <linux/cleanup.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
@@ -208,18 +209,15 @@ int ds_tracer_attach(struct ds_tracer *tracer, struct task_struct *task,
  */
 int ds_tracer_start(struct ds_tracer *tracer)
 {
-	int ret = -ESRCH;
+	guard(mutex)(&tracer->lock);
 
-	mutex_lock(&tracer->lock);
-	if (!READ_ONCE(tracer->released)) {
-		WRITE_ONCE(tracer->running, true);
-		set_tsk_thread_flag(tracer->task, TIF_DS);
-		ds_tracer_update(tracer);
-		ret = 0;
-	}
-	mutex_unlock(&tracer->lock);
+	if (READ_ONCE(tracer->released))
+		return -ESRCH;
 
-	return ret;
+	WRITE_ONCE(tracer->running, true);
+	set_tsk_thread_flag(tracer->task, TIF_DS);
+	ds_tracer_update(tracer);
+	return 0;
 }
 
 /**
@@ -234,17 +232,14 @@ int ds_tracer_start(struct ds_tracer *tracer)
  */
 int ds_tracer_stop(struct ds_tracer *tracer)
 {
-	int ret = -ESRCH;
+	guard(mutex)(&tracer->lock);
 
-	mutex_lock(&tracer->lock);
-	if (!READ_ONCE(tracer->released)) {
-		WRITE_ONCE(tracer->running, false);
-		ds_tracer_update(tracer);
-		ret = 0;
-	}
-	mutex_unlock(&tracer->lock);
+	if (READ_ONCE(tracer->released))
+		return -ESRCH;
 
-	return ret;
+	WRITE_ONCE(tracer->running, false);
+	ds_tracer_update(tracer);
+	return 0;
 }
 
 /**
@@ -258,16 +253,13 @@ int ds_tracer_stop(struct ds_tracer *tracer)
  */
 int ds_tracer_sync(struct ds_tracer *tracer)
 {
-	int ret = -ESRCH;
+	guard(mutex)(&tracer->lock);
 
-	mutex_lock(&tracer->lock);
-	if (!READ_ONCE(tracer->released)) {
-		ds_tracer_update(tracer);
-		ret = 0;
-	}
-	mutex_unlock(&tracer->lock);
+	if (READ_ONCE(tracer->released))
+		return -ESRCH;
 
-	return ret;
+	ds_tracer_update(tracer);
+	return 0;
 }
 
 /**
