@@ -72,14 +72,22 @@ static struct task **find_task(struct trace *trace, pid_t tid)
 	return task;
 }
 
+/*
+ * A thread's first stop may come after its process was reported: it was created
+ * just before another thread ended them all.
+ */
 static struct task *add_task(struct trace *trace, pid_t tid)
 {
 	struct task *task = calloc(1, sizeof(*task));
+	const struct task *other;
 
 	if (!task)
 		err(EXIT_BTRACE, NULL);
 	task->tid = tid;
 	task->tgid = thread_group(tid);
+	for (other = trace->tasks; other; other = other->next)
+		if (other->tgid == task->tgid)
+			task->reported = other->reported;
 	task->next = trace->tasks;
 	trace->tasks = task;
 	return task;

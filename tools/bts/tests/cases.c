@@ -110,6 +110,21 @@ static int thread_exit(void)
 	return in_thread(exit_in_thread);
 }
 
+/* Threads are still being created when one of them ends the process. */
+static int thread_race(void)
+{
+	pthread_t thread;
+	int i;
+
+	if (pthread_create(&thread, NULL, exit_in_thread, NULL))
+		errx(1, "pthread_create");
+	for (i = 0; i < 100; i++)
+		if (pthread_create(&thread, NULL, wait_for_ever, NULL))
+			errx(1, "pthread_create");
+	wait_for_ever(NULL);
+	return 0;
+}
+
 static int thread_exec(void)
 {
 	return in_thread(exec_in_thread);
@@ -226,6 +241,7 @@ static const struct {
 	{ "library", in_library },
 	{ "thread-crash", thread_crash },
 	{ "thread-exit", thread_exit },
+	{ "thread-race", thread_race },
 	{ "thread-exec", thread_exec },
 	{ "signals", signals },
 	{ "stop", stop },
