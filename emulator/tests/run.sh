@@ -73,6 +73,19 @@ suites() {
 	suite pentium-m core.32 coreduo,check=off,+ds,model=13
 	suite core-2 core.64 core2duo,check=off,+ds,+dtes64,+ds-cpl
 
+	suite btf btf.64 "$DS"
+	suite btf-32bit btf.32 "$DS"
+	suite btf-icount btf.64 "$DS" -icount shift=0
+	suite btf-netburst btf.64 kvm64,check=off,+ds,+dtes64,+ds-cpl
+	suite btf-core-duo btf.32 coreduo,check=off,+ds
+
+	for skid in 0 7; do
+		mapfile -t bits < <(param $skid)
+		suite "nmi-skid-$skid" nmi.64 "$DS,bts-skid=$skid" "${bits[@]}"
+		suite "nmi-skid-$skid-icount" nmi.64 "$DS,bts-skid=$skid" \
+			"${bits[@]}" -icount shift=0
+	done
+
 	for skid in 0 1 2 7; do
 		mapfile -t bits < <(param $skid)
 		suite "pmi-skid-$skid" pmi.64 "$DS,bts-skid=$skid" "${bits[@]}"

@@ -6,10 +6,10 @@
 #define UCS32	0x23
 #define UDS	0x2b
 #define UCS	0x33		/* 64-bit guest only */
-#define TSS_SEL	0x38
 #define GATE_SEL 0x48		/* call gate for CPL 3 */
 #define BASED_SEL 0x58		/* kernel code with base 0x1000, 32-bit guest */
 #define UGATE_SEL 0x60		/* call gate to code of CPL 3 */
+#define TSS_SEL	0x70
 
 #define VEC_IRET  0x40		/* returns at once; DPL 3 */
 #define VEC_IPI   0x41		/* end of interrupt, and returns */

@@ -58,11 +58,12 @@
 	.popsection
 .endm
 
-/* Push what IRET takes to get to CPL 3. */
+/* Push what IRET takes to get to CPL 3, with what a suite wants in EFLAGS. */
 .macro push_user target:req, cs=UCS_NATIVE, flags=2
 	push	$UDS
 	push	$user_stack
-	push	$\flags
+	push	case_flags
+	orl	$\flags, (SP)
 	push	$\cs
 	push	$\target
 .endm
@@ -77,6 +78,7 @@
 
 	user
 	.skip	1024
+	.globl	user_stack
 user_stack:
 	enduser
 
@@ -107,6 +109,19 @@ case "jump to the very next instruction"
 	expect	1b, 2b
 	expect	2b, 3b
 	expect	4b, 5b
+endcase
+
+case "branch right after MOV SS"
+	mov	%ss, %ebx
+	on
+	mov	%ebx, %ss
+1:	jmp	3f
+2:	ud2
+3:	mov	%ebx, %ss
+4:	jc	2b
+	off
+	ret
+	expect	1b, 3b
 endcase
 
 case "near jumps, through register and memory"
@@ -598,7 +613,8 @@ case "virtual-8086 mode: far call and return"
 	push	$0
 	push	$VM86 >> 4
 	push	$0x800			/* SP */
-	push	$vm86_eflags
+	push	case_flags
+	orl	$vm86_eflags, (SP)
 	push	$VM86 >> 4
 	push	$0
 	on
@@ -626,7 +642,7 @@ endcase
 case "SYSCALL and SYSRET"
 	/* into CPL 3 by SYSRET, out and in again, and out by SYSCALL */
 	mov	$1f, %ebx
-	mov	$0x2, %r11d
+	mov	case_flags, %r11d
 	mov	$user_stack, %esp
 	on
 	mov	%ebx, %ecx
@@ -694,10 +710,10 @@ endcase
  */
 case "compatibility mode: branches and crossings"
 	push_user 1f, UCS32
-	movabs	$ALIAS + 9f, %rax
-	jmp	*%rax
-9:	on
-	movabs	$0xdead000000000000 + 2f, %rbx
+	on
+	movabs	$ALIAS + 12f, %rax
+11:	jmp	*%rax
+12:	movabs	$0xdead000000000000 + 2f, %rbx
 0:	iretq
 	user
 	.code32
@@ -718,6 +734,7 @@ case "compatibility mode: branches and crossings"
 10:	lret
 	.code64
 	enduser
+	expect	11b, ALIAS+12b
 	expect	ALIAS+0b, 1b, ku
 	expect	1b, 2b, uu
 	expect	2b, 4b, uu
@@ -767,7 +784,7 @@ endcase
 
 case "compatibility mode: SYSRET"
 	mov	$1f, %ebx
-	mov	$2, %r11d
+	mov	case_flags, %r11d
 	on
 	mov	%ebx, %ecx
 0:	sysretl
@@ -853,6 +870,7 @@ endcase
 #endif
 
 	.bss
-	.globl	nmi_handler
+	.globl	nmi_handler, case_flags
+case_flags: .skip 8
 scratch: .skip	16384
 nmi_handler: .skip 8

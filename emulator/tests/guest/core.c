@@ -148,7 +148,7 @@ static void debug_exception(void)
 #else
 			 "orl $0x100, (%%esp)\n\t"
 #endif
-			 "popf\n\tnop\n\tnop"
+			 "popf\n\tjmp 1f\n1:\tnop"
 			 : : : "eax", "ecx", "edx", "memory", "cc");
 	ok(debugctl_in_db == ctl.tr, "#DB clears LBR and BTF, and not TR");
 	wrmsr(MSR_DEBUGCTL, 0);

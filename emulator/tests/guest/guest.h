@@ -71,6 +71,16 @@ extern uint64_t gdt[], page_tables[];
 extern char isr_leave[], isr_iret[], isr_ipi[], isr_ud[], isr_db[], isr_gp[];
 extern char isr_gate[], user_gate[], isr_pmi[], ap_real[], ap_real_end[], user_begin[], user_end[];
 
+/* EFLAGS.TF at CPL 3 in cases, and what isr_step calls: a suite's that steps. */
+extern volatile uint32_t case_flags;
+extern void (*volatile step_target)(void);
+extern char isr_step[], isr_step_iret[], isr_nmi[], vector_stubs[];
+void step_case(void);
+struct step_frame {
+	ulong ip, cs, flags;
+};
+uint32_t step(struct step_frame *frame, uint32_t debugctl_now);
+
 /* The interrupt of the debug store, as isr_pmi saw it. */
 struct pmi {
 	unsigned count;

@@ -456,6 +456,13 @@ void pmi(ulong ip)
 		lapic_write(LAPIC_LVTPC, pmi_seen.lvt & ~LVT_MASKED);
 }
 
+/* A suite that steps has its own. */
+__attribute__((weak)) uint32_t step(struct step_frame *frame, uint32_t now)
+{
+	(void)now;
+	unexpected(frame->ip);
+}
+
 /* A suite with a second CPU has its own. */
 __attribute__((weak)) _Noreturn void ap_main(void)
 {

@@ -6,6 +6,32 @@
 #include "guest.h"
 #include "hops.h"
 
+static unsigned steps;
+
+/* Three of them will do. */
+uint32_t step(struct step_frame *frame, uint32_t now)
+{
+	if (++steps == 3)
+		frame->flags &= ~0x100ul;
+	return now;
+}
+
+static void straight(void)
+{
+	__asm__ volatile("nop; nop; nop; nop");
+}
+
+static void no_btf(void)
+{
+	set_gate(1, isr_step, 0, 0);
+	step_target = straight;
+	wrmsr(MSR_DEBUGCTL, 2);
+	run_case(step_case);
+	wrmsr(MSR_DEBUGCTL, 0);
+	set_gate(1, isr_db, 0, 0);
+	ok(steps == 3, "TF stops after each instruction, with BTF written");
+}
+
 _Noreturn void guest_main(void)
 {
 	extern char isr_nmi[];
@@ -25,6 +51,7 @@ _Noreturn void guest_main(void)
 	wrmsr(0x1a0, val ^ 0x1800);
 	ok(rdmsr(0x1a0) == (val ^ 0x1800),
 	   "MISC_ENABLE: bits 11 and 12 are like the others");
+	no_btf();
 
 	good = true;
 	ds_setup((ulong)ds_area, (ulong)bts_buffer, RECORDS, 3);

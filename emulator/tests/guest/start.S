@@ -135,6 +135,73 @@ isr_ud:					/* skip the UD2 */
 isr_ud_iret:
 	IRET
 
+/*
+ * #DB of a suite that steps: step() gets EIP, CS and EFLAGS as they were pushed,
+ * and returns what IA32_DEBUGCTL is to be.
+ */
+	.globl isr_step, isr_step_iret, step_case, step_target
+isr_step:
+#ifdef __x86_64__
+	push	%rax
+	push	%rcx
+	push	%rdx
+	push	%rsi
+	push	%rdi
+	push	%r8
+	push	%r9
+	push	%r10
+	push	%r11
+	mov	$MSR_DEBUGCTL, %ecx
+	rdmsr
+	mov	%eax, %esi
+	off
+	lea	9*WORD(SP), DI
+	call	step
+	mov	$MSR_DEBUGCTL, %ecx
+	xor	%edx, %edx
+	wrmsr
+	pop	%r11
+	pop	%r10
+	pop	%r9
+	pop	%r8
+	pop	%rdi
+	pop	%rsi
+	pop	%rdx
+	pop	%rcx
+	pop	%rax
+#else
+	pusha
+	push	%ds			/* CPL 3 has none */
+	push	%es
+	mov	$KDS, %eax
+	mov	%eax, %ds
+	mov	%eax, %es
+	mov	$MSR_DEBUGCTL, %ecx
+	rdmsr
+	mov	%eax, BX
+	off
+	lea	10*WORD(SP), AX
+	push	BX
+	push	AX
+	call	step
+	add	$2*WORD, SP
+	mov	$MSR_DEBUGCTL, %ecx
+	xor	%edx, %edx
+	wrmsr
+	pop	%es
+	pop	%ds
+	popa
+#endif
+isr_step_iret:
+	IRET
+
+/* For run_case(): set TF, and jump to step_target. */
+step_case:
+	pushf
+	orl	$0x100, (SP)
+	popf
+	jmp	*step_target
+
 isr_db:					/* stop single-stepping */
 	andl	$~0x100, 2*WORD(SP)
 isr_db_iret:
@@ -234,10 +301,11 @@ gdt:	.quad	0
 	.quad	0x00cffa000000ffff	/* UCS32 */
 	.quad	0x00cff2000000ffff	/* UDS */
 	.quad	0x00affa000000ffff	/* UCS */
-	.quad	0, 0			/* TSS_SEL, filled in by C */
+	.quad	0x00cff2000000ffff, 0	/* SS after SYSEXIT to 64-bit mode */
 	.quad	0, 0			/* GATE_SEL, likewise */
 	.quad	0x00cf9a001000ffff	/* BASED_SEL */
 	.quad	0, 0			/* UGATE_SEL, filled in by C */
+	.quad	0, 0			/* TSS_SEL, likewise */
 gdt_end:
 gdt_ptr: .word	gdt_end - gdt - 1
 	PTR	gdt
@@ -290,6 +358,7 @@ stack_top:
 	.skip	16384
 ap_stack_top:
 	.globl kernel_sp, gp_fixup, debugctl, debugctl_after_pmi
+step_target: .skip 8
 kernel_sp: .skip 8
 gp_fixup: .skip 8
 debugctl: .skip 8

@@ -4,7 +4,7 @@
  *
  * Branch Trace Store of Intel's processors: MSRs, the records in guest
  * memory, the interrupt near the end of the buffer, and a log of all records
- * for the host.  Section names in comments are those of the Intel SDM vol. 3,
+ * for the host; and BTF, which is in the same MSR.  Section names in comments are those of the Intel SDM vol. 3,
  * chapter "Debug, Branch Profile, TSC, ...".  Not here: PEBS, LBR, branch
  * trace messages on the bus.
  */
@@ -347,6 +347,17 @@ uint64_t x86_read_misc_enable(CPUX86State *env)
 void x86_debug_exception(CPUX86State *env)
 {
     env->msr_debugctl &= ~(uint64_t)(DEBUGCTL_LBR | DEBUGCTL_BTF);
+}
+
+/*
+ * "Single-Stepping on Branches": with BTF, TF traps "only after instructions
+ * that cause a branch".  The one that ends here, with TF, is not of these.
+ */
+void helper_single_step_no_branch(CPUX86State *env)
+{
+    if (!(env->msr_debugctl & DEBUGCTL_BTF)) {
+        helper_single_step(env);
+    }
 }
 
 /* Guest linear memory as the host sees it: one page, or parts of two. */
