@@ -3,7 +3,8 @@
  * Where do the records of a branch trace wait for their reader? In a ring that
  * one writer fills from any context and readers copy from.
  *
- * The ring overwrites: when it is full, the oldest record makes room. Layout,
+ * The ring overwrites: when it is full, the oldest record makes room. A writer
+ * that must not overwrite asks for the room there is before it writes. Layout,
  * numbering of records and memory ordering are those of
  * include/uapi/linux/branch_ring.h; the kernel's readers follow the same rules
  * as a program that maps the ring would.
@@ -43,6 +44,9 @@ struct branch_ring {
 	/* The writer's own. */
 	u64				next;		/* number of next record */
 	u64				place;		/* next % capacity */
+
+	/* The readers' own. */
+	u64				missed;		/* overwritten before tail */
 
 	/* To give the charge back. */
 	struct mm_struct		*mm;		/* NULL: not charged */
@@ -201,6 +205,34 @@ u64 branch_ring_capacity(const struct branch_ring *ring)
 }
 
 /**
+ * branch_ring_room - number of records that can be written without overwriting
+ * @ring: the ring
+ *
+ * For the writer. Readers may make more room meanwhile.
+ *
+ * Context: As branch_ring_put().
+ */
+u64 branch_ring_room(const struct branch_ring *ring)
+{
+	/* E: whoever consumed a record is done with it */
+	u64 tail = counter_read_acquire(&ring->control->tail);
+
+	return ring->capacity - min(ring->next - tail, ring->capacity);
+}
+
+/**
+ * branch_ring_lose - count records that were not written
+ * @ring: the ring
+ * @nr: how many
+ *
+ * Context: As branch_ring_put().
+ */
+void branch_ring_lose(struct branch_ring *ring, u64 nr)
+{
+	counter_set(&ring->control->lost, ring->control->lost + nr);
+}
+
+/**
  * branch_ring_put - write one record
  * @ring: the ring
  * @kind: BRANCH_RECORD_*
@@ -272,6 +304,22 @@ u64 branch_ring_count(const struct branch_ring *ring)
 	u64 oldest = branch_ring_oldest(ring);
 
 	return oldest < head ? head - oldest : 0;
+}
+
+/**
+ * branch_ring_lost - number of records that no reader got, or will get
+ * @ring: the ring
+ *
+ * Those that were not written, and those that were overwritten before they were
+ * consumed.
+ *
+ * Context: Any. Readers are serialised by the caller.
+ * Return: the number; exact where the writer is known to be at rest.
+ */
+u64 branch_ring_lost(const struct branch_ring *ring)
+{
+	return counter_read(&ring->control->lost) + ring->missed +
+	       branch_ring_oldest(ring) - counter_read(&ring->control->tail);
 }
 
 /*
@@ -404,7 +452,10 @@ void branch_ring_consume(struct branch_ring *ring, u64 end)
 	u64 tail = counter_read(&ring->control->tail);
 
 	/* A reader that was overtaken may be ahead of the last commit. */
-	counter_set(&ring->control->tail, clamp(end, tail, head));
+	end = clamp(end, tail, head);
+	ring->missed += clamp(branch_ring_oldest(ring), tail, end) - tail;
+	/* E: the writer may overwrite these */
+	counter_set_release(&ring->control->tail, end);
 }
 
 /**

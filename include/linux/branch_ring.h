@@ -16,10 +16,13 @@ struct branch_ring *branch_ring_alloc(u64 capacity, struct mm_struct *mm);
 void branch_ring_free(struct branch_ring *ring);
 u64 branch_ring_capacity(const struct branch_ring *ring);
 
+u64 branch_ring_room(const struct branch_ring *ring);
+void branch_ring_lose(struct branch_ring *ring, u64 nr);
 void branch_ring_put(struct branch_ring *ring, u64 kind, u64 from, u64 to);
 void branch_ring_commit(struct branch_ring *ring);
 
 u64 branch_ring_count(const struct branch_ring *ring);
+u64 branch_ring_lost(const struct branch_ring *ring);
 int branch_ring_peek(const struct branch_ring *ring, u64 index,
 		     struct branch_record *record);
 long branch_ring_copy_to_user(const struct branch_ring *ring,

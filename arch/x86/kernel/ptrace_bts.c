@@ -28,12 +28,20 @@ static_assert(offsetof(struct bts_struct, variant.lbr.from) ==
 static_assert(offsetof(struct bts_struct, variant.lbr.to) ==
 	      offsetof(struct branch_record, to));
 static_assert(BTS_BRANCH == BRANCH_RECORD_BRANCH);
-static_assert(sizeof(struct ptrace_bts_config) == 16);
+static_assert(offsetofend(struct ptrace_bts_config, bts_size) ==
+	      PTRACE_BTS_CONFIG_SIZE_VER0);
+static_assert(sizeof(struct ptrace_bts_config) == 24);
+
+/* Records. A buffer that must not wrap is no use below that. */
+#define PTRACE_BTS_MIN_STOPPING	(2 * DS_HEADROOM)
 
 /**
  * struct ptrace_bts - a debugger's branch trace of one task
  * @tracer:	brings the branches
  * @ring:	keeps them; replaced only while @tracer is stopped
+ * @signal:	for the tracee when @ring is full; 0 for none; changed only while
+ *		@tracer is stopped
+ * @lost_before: what had been lost of @ring at the last CONFIG or CLEAR
  * @ref:	the tracer's reference until it is free, and that of a
  *		PTRACE_BTS_CONFIG under way: the one request during which the
  *		attachment may end
@@ -41,8 +49,21 @@ static_assert(sizeof(struct ptrace_bts_config) == 16);
 struct ptrace_bts {
 	struct ds_tracer	tracer;
 	struct branch_ring	*ring;
+	u32			signal;
+	u64			lost_before;
 	refcount_t		ref;
 };
+
+/* Does the tracee stop where the buffer is full? Else the buffer wraps. */
+static bool ptrace_bts_stopping(const struct ptrace_bts *bts)
+{
+	if (bts->signal)
+		return true;
+
+	/* The option may have come after a buffer that is too small for it. */
+	return (READ_ONCE(bts->tracer.task->ptrace) & PT_TRACE_BTS) &&
+	       branch_ring_capacity(bts->ring) >= PTRACE_BTS_MIN_STOPPING;
+}
 
 static void ptrace_bts_put(struct ptrace_bts *bts)
 {
@@ -53,15 +74,74 @@ static void ptrace_bts_put(struct ptrace_bts *bts)
 	kfree(bts);
 }
 
+static unsigned int ptrace_bts_room(struct ds_tracer *tracer)
+{
+	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
+
+	return ptrace_bts_stopping(bts) ? branch_ring_room(bts->ring) : UINT_MAX;
+}
+
 static void ptrace_bts_write(struct ds_tracer *tracer,
 			     const struct ds_branch *branch, unsigned int nr)
 {
 	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
+	unsigned int room = ptrace_bts_room(tracer);
 
+	if (nr > room) {
+		branch_ring_lose(bts->ring, nr - room);
+		nr = room;
+	}
 	for (; nr; nr--, branch++)
 		branch_ring_put(bts->ring, BRANCH_RECORD_BRANCH, branch->from,
 				branch->to);
 	branch_ring_commit(bts->ring);
+}
+
+static void ptrace_bts_lost(struct ds_tracer *tracer)
+{
+	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
+
+	branch_ring_lose(bts->ring, 1);
+}
+
+static enum ds_answer ptrace_bts_full(struct ds_tracer *tracer)
+{
+	return DS_LATER;
+}
+
+/* Have current, a tracee, stop before its next user instruction. */
+static void ptrace_bts_stop(u32 signal)
+{
+	struct sighand_struct *sighand = current->sighand;
+
+	spin_lock_irq(&sighand->siglock);
+	if (!signal || sigismember(&current->blocked, signal)) {
+		if (task_set_jobctl_pending(current, JOBCTL_TRAP_BTS))
+			signal_wake_up(current, false);
+	} else if (!sigismember(&current->pending.signal, signal)) {
+		send_signal_locked(signal, SEND_SIG_PRIV, current, PIDTYPE_PID);
+	}
+	spin_unlock_irq(&sighand->siglock);
+}
+
+/*
+ * The stop means that the tracee is switched away from. When it is switched to
+ * again, the debugger has made room, or the tracee gets here and stops again.
+ */
+static enum ds_answer ptrace_bts_resume(struct ds_tracer *tracer)
+{
+	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
+	enum ds_answer answer = DS_STOP;
+
+	/* Against the end of the attachment: it must not leave a stop behind. */
+	read_lock(&tasklist_lock);
+	if (current->thread.ptrace_bts == bts) {
+		ptrace_bts_stop(bts->signal);
+		answer = DS_LATER;
+	}
+	read_unlock(&tasklist_lock);
+
+	return answer;
 }
 
 static void ptrace_bts_free(struct ds_tracer *tracer)
@@ -70,7 +150,11 @@ static void ptrace_bts_free(struct ds_tracer *tracer)
 }
 
 static const struct ds_tracer_ops ptrace_bts_ops = {
+	.room	= ptrace_bts_room,
 	.write	= ptrace_bts_write,
+	.lost	= ptrace_bts_lost,
+	.full	= ptrace_bts_full,
+	.resume	= ptrace_bts_resume,
 	.free	= ptrace_bts_free,
 };
 
@@ -149,13 +233,14 @@ void ptrace_bts_detach(struct task_struct *child)
 		ptrace_bts_end(child, bts);
 }
 
-static struct branch_ring *ptrace_bts_ring(u32 size)
+static struct branch_ring *ptrace_bts_ring(u32 size, bool stopping)
 {
 	/*
 	 * Not more than asked for, the debugger's array may have that size; but
-	 * no ring is empty.
+	 * no ring is of no use.
 	 */
-	u64 capacity = max_t(u64, size / sizeof(struct bts_struct), 1);
+	u64 capacity = max_t(u64, size / sizeof(struct bts_struct),
+			     stopping ? PTRACE_BTS_MIN_STOPPING : 1);
 	struct branch_ring *ring = branch_ring_alloc(capacity, current->mm);
 
 	/* The charge of a tracee that is gone may be on its way back. */
@@ -207,12 +292,22 @@ static int ptrace_bts_replace(struct ptrace_bts *bts, struct branch_ring *ring)
 	return ret;
 }
 
+/*
+ * Not one that cannot be stopped at, nor one that job control takes back before
+ * it is delivered: no branch may go missing.
+ */
+static bool ptrace_bts_signal_ok(u32 signal)
+{
+	return signal && valid_signal(signal) && !sig_kernel_only(signal) &&
+	       !sig_kernel_stop(signal) && signal != SIGCONT;
+}
+
 static int ptrace_bts_read_config(struct ptrace_bts_config *cfg,
 				  void __user *addr, unsigned long size)
 {
 	int ret;
 
-	if (size < sizeof(*cfg))
+	if (size < PTRACE_BTS_CONFIG_SIZE_VER0)
 		return -EIO;
 	if (size > PAGE_SIZE)
 		return -E2BIG;
@@ -224,10 +319,11 @@ static int ptrace_bts_read_config(struct ptrace_bts_config *cfg,
 	if (cfg->flags & ~(PTRACE_BTS_O_TRACE | PTRACE_BTS_O_SCHED |
 			   PTRACE_BTS_O_SIGNAL | PTRACE_BTS_O_ALLOC))
 		return -EINVAL;
-	if ((cfg->flags & PTRACE_BTS_O_SIGNAL) &&
-	    (!cfg->signal || !valid_signal(cfg->signal)))
+	if (!(cfg->flags & PTRACE_BTS_O_SIGNAL))
+		cfg->signal = 0;
+	else if (!ptrace_bts_signal_ok(cfg->signal))
 		return -EINVAL;
-	if (cfg->flags & (PTRACE_BTS_O_SIGNAL | PTRACE_BTS_O_SCHED))
+	if (cfg->flags & PTRACE_BTS_O_SCHED)
 		return -EOPNOTSUPP;
 
 	return 0;
@@ -260,7 +356,8 @@ static long ptrace_bts_config(struct task_struct *child, void __user *addr,
 			return 0;
 		}
 
-		ring = ptrace_bts_ring(cfg.size);
+		ring = ptrace_bts_ring(cfg.size, cfg.signal ||
+				       (READ_ONCE(child->ptrace) & PT_TRACE_BTS));
 		if (IS_ERR(ring)) {
 			ret = PTR_ERR(ring);
 			goto out;
@@ -275,7 +372,19 @@ static long ptrace_bts_config(struct task_struct *child, void __user *addr,
 			if (IS_ERR(bts))
 				return PTR_ERR(bts);
 		}
+	} else if (cfg.signal &&
+		   branch_ring_capacity(bts->ring) < PTRACE_BTS_MIN_STOPPING) {
+		ret = -EINVAL;
+		goto out;
 	}
+
+	if (bts->signal != cfg.signal) {
+		ret = ds_tracer_stop(&bts->tracer);
+		if (ret)
+			goto out;
+		bts->signal = cfg.signal;
+	}
+	bts->lost_before = branch_ring_lost(bts->ring);
 
 	if (cfg.flags & PTRACE_BTS_O_TRACE)
 		ret = ds_tracer_start(&bts->tracer);
@@ -284,7 +393,7 @@ static long ptrace_bts_config(struct task_struct *child, void __user *addr,
 out:
 	if (bts)
 		ptrace_bts_put(bts);
-	return ret ?: sizeof(cfg);
+	return ret ?: min(size, sizeof(cfg));
 }
 
 static long ptrace_bts_status(struct ptrace_bts *bts, void __user *addr,
@@ -293,16 +402,20 @@ static long ptrace_bts_status(struct ptrace_bts *bts, void __user *addr,
 	struct ptrace_bts_config cfg = {
 		.size = branch_ring_capacity(bts->ring) *
 			sizeof(struct bts_struct),
-		.flags = bts->tracer.running ? PTRACE_BTS_O_TRACE : 0,
+		.flags = (ds_tracer_started(&bts->tracer) ? PTRACE_BTS_O_TRACE : 0) |
+			 (bts->signal ? PTRACE_BTS_O_SIGNAL : 0),
+		.signal = bts->signal,
 		.bts_size = sizeof(struct bts_struct),
+		.lost = branch_ring_lost(bts->ring) - bts->lost_before,
 	};
 
-	if (size < sizeof(cfg))
+	if (size < PTRACE_BTS_CONFIG_SIZE_VER0)
 		return -EIO;
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 
-	return copy_to_user(addr, &cfg, sizeof(cfg)) ? -EFAULT : sizeof(cfg);
+	size = min(size, sizeof(cfg));
+	return copy_to_user(addr, &cfg, size) ? -EFAULT : size;
 }
 
 static long ptrace_bts_get_record(struct ptrace_bts *bts, void __user *addr,
@@ -375,6 +488,7 @@ long ptrace_bts_request(struct task_struct *child, long request,
 		return ptrace_bts_get_record(bts, uaddr, data);
 	case PTRACE_BTS_CLEAR:
 		branch_ring_clear(bts->ring);
+		bts->lost_before = branch_ring_lost(bts->ring);
 		return 0;
 	case PTRACE_BTS_DRAIN:
 		return ptrace_bts_drain(bts, uaddr, data);

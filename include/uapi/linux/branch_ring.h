@@ -41,8 +41,10 @@ struct branch_record {
  *
  * Records are numbered from 0 in the order written, and the counters never
  * wrap. Record n is in place n % @capacity, @data_offset + place * @record_size
- * bytes from here. The writer of an overwriting ring does not look at @tail: it
- * takes the place of record n when @reserved passes n + @capacity. So the
+ * bytes from here. The writer takes the place of record n when @reserved passes
+ * n + @capacity. One that overwrites does not look at @tail. One that does not
+ * overwrite loads @tail with an acquire, which pairs with the release by which
+ * it is stored (E), and keeps @reserved within @tail + @capacity. So the
  * oldest record in the ring is number max(@tail, @reserved - @capacity) - the
  * latter 0 where it would be negative - and the newest @head - 1; there is none
  * where that makes the oldest newer than the newest.

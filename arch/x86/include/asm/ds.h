@@ -11,8 +11,10 @@
 #ifndef _ASM_X86_DS_H
 #define _ASM_X86_DS_H
 
+#include <linux/atomic.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/types.h>
 
 struct debug_store;
@@ -44,21 +46,64 @@ struct ds_branch {
 	u64	to;
 };
 
+/*
+ * The interrupt for a full buffer comes late. This many records, at most, are
+ * stored after the one it is raised for; a sink that must lose nothing is full
+ * while it has no more room than that.
+ */
+#define DS_HEADROOM	256
+
+/**
+ * enum ds_answer - what becomes of a tracer whose sink is full
+ * @DS_STOP:	records no more, until ds_tracer_start()
+ * @DS_GO_ON:	records on. The sink has room again, or loses records and
+ *		counts them itself
+ * @DS_LATER:	records no more for now. As the answer of ops->full: until
+ *		ops->resume, before the task's next user instruction, has another
+ *		answer. As the answer of ops->resume: until the task is switched
+ *		to the next time, when room is looked at again
+ */
+enum ds_answer {
+	DS_STOP,
+	DS_GO_ON,
+	DS_LATER,
+};
+
 struct ds_tracer;
 
 /**
  * struct ds_tracer_ops - what a consumer of branches provides: its sink
- * @write:	take @nr branches, oldest first. Runs with interrupts off and
- *		tracing off on the CPU that recorded them, possibly in NMI and
- *		possibly with rq->lock held: it must not lock, wake or fault.
- *		Calls for one tracer never overlap.
+ * @room:	how many records can be written now; NULL where that has no
+ *		limit, because the sink overwrites. Asked whenever recording is
+ *		about to begin or to go on. It never shrinks but by @write.
+ * @write:	take @nr branches, oldest first; never more than @room said,
+ *		unless @full answered DS_GO_ON without room, or the processor
+ *		was later than DS_HEADROOM
+ * @lost:	after the branches written last, some were lost: they found the
+ *		staging bank full. How many is not known. May be NULL
+ * @full:	@room is not above DS_HEADROOM; nothing is recorded while this
+ *		runs. NULL where @room is
+ * @resume:	the answer of @full was DS_LATER. Runs in the task itself, with
+ *		interrupts on; may sleep. Not called for a task that exits: its
+ *		tracer stays stopped. DS_GO_ON must not be the answer without
+ *		room. NULL where @full never answers so
  * @free:	the tracer was released and nothing refers to it any longer.
- *		Runs in a work item; may sleep.
+ *		Runs in a work item or in the task; may sleep
+ *
+ * @room, @write, @lost and @full run with interrupts off and tracing off on
+ * the CPU that records, possibly in NMI and possibly with rq->lock held: they
+ * must not lock, wake or fault; irq_work_queue() is allowed. For one tracer
+ * they never overlap, and each sees what those before it did.
  */
 struct ds_tracer_ops {
-	void	(*write)(struct ds_tracer *tracer,
-			 const struct ds_branch *branch, unsigned int nr);
-	void	(*free)(struct ds_tracer *tracer);
+	unsigned int	(*room)(struct ds_tracer *tracer);
+	void		(*write)(struct ds_tracer *tracer,
+				 const struct ds_branch *branch,
+				 unsigned int nr);
+	void		(*lost)(struct ds_tracer *tracer);
+	enum ds_answer	(*full)(struct ds_tracer *tracer);
+	enum ds_answer	(*resume)(struct ds_tracer *tracer);
+	void		(*free)(struct ds_tracer *tracer);
 };
 
 /**
@@ -66,8 +111,11 @@ struct ds_tracer_ops {
  * @ops:	the consumer's sink
  * @task:	the traced task; holds a reference
  * @lock:	orders start, stop, sync and the end of the tracer
- * @running:	branches are wanted; written under @lock, read by the context
- *		switch
+ * @state:	enum ds_state; changed by start and stop on any CPU, and where
+ *		the sink is full, on the CPU that records
+ * @ref:	until the tracer was released, and one while @work is queued
+ * @work:	runs ops->resume in the task
+ * @queued:	@work is; changed on the CPU of the task only
  * @released:	set once by ds_tracer_release()
  * @node:	in the list of released tracers
  *
@@ -77,7 +125,10 @@ struct ds_tracer {
 	const struct ds_tracer_ops	*ops;
 	struct task_struct		*task;
 	struct mutex			lock;	/* not for the context switch */
-	bool				running;
+	atomic_t			state;
+	refcount_t			ref;
+	struct callback_head		work;
+	bool				queued;
 	bool				released;
 	struct llist_node		node;
 };
@@ -87,6 +138,7 @@ int ds_tracer_attach(struct ds_tracer *tracer, struct task_struct *task,
 		     const struct ds_tracer_ops *ops);
 int ds_tracer_start(struct ds_tracer *tracer);
 int ds_tracer_stop(struct ds_tracer *tracer);
+bool ds_tracer_started(const struct ds_tracer *tracer);
 int ds_tracer_sync(struct ds_tracer *tracer);
 void ds_tracer_release(struct ds_tracer *tracer);
 void ds_tracer_flush(void);

@@ -120,6 +120,10 @@ void ds_drain(struct ds_tracer *tracer)
 	if (nr)
 		tracer->ops->write(tracer, batch, nr);
 
+	/* No room for one more: one more may have come. */
+	if (tracer && tracer->ops->lost && at + size > ds_get(ds, DS_BTS_MAXIMUM))
+		tracer->ops->lost(tracer);
+
 	/* Where user mode can read the bank, then no longer than until here. */
 	if (boot_cpu_has_bug(X86_BUG_CPU_MELTDOWN))
 		memset((void *)base, 0, index - base);
@@ -129,7 +133,8 @@ void ds_drain(struct ds_tracer *tracer)
 
 /**
  * ds_hand_over - drain this CPU, then record for somebody
- * @next: from now on the owner of what this CPU records; NULL for nobody
+ * @next: from now on the owner of what this CPU records, if it wants records
+ *	  and has room for them; NULL for nobody
  *
  * The present owner may stay the owner: that is a sync.
  *
@@ -158,10 +163,10 @@ void ds_hand_over(struct ds_tracer *next)
 	}
 
 	ds_drain(cpu->owner);
-	WRITE_ONCE(cpu->owner, next);
+	WRITE_ONCE(cpu->owner, next && ds_arm(next) ? next : NULL);
 
 	barrier();
 	WRITE_ONCE(cpu->busy, false);
-	if (next)
+	if (cpu->owner)
 		ds_bts_on();
 }

@@ -6,6 +6,8 @@
 #ifndef _X86_KERNEL_DS_H
 #define _X86_KERNEL_DS_H
 
+#include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/percpu-defs.h>
 #include <linux/types.h>
 
@@ -54,19 +56,29 @@ static inline unsigned int ds_record_size(bool wide)
 }
 
 /*
- * Describe an empty staging bank at @base. The interrupt comes late: what
- * retires between the record at the threshold and the PMI still needs room, so
- * a sixteenth of the bank lies above the threshold.
+ * Ask for a PMI when the bank has so many records that a sink with @room for
+ * records, and the bank itself, hold what comes until the PMI is taken. The bank
+ * leaves twice the headroom: where the processor cannot filter by CPL, the way
+ * to the handler is recorded, too.
  */
+static inline void ds_threshold_set(struct debug_store *ds, unsigned int room)
+{
+	unsigned int size = ds_record_size(ds_wide());
+	unsigned int most = BTS_BUFFER_SIZE / size - 2 * DS_HEADROOM;
+	unsigned int records = room > DS_HEADROOM ? min(room - DS_HEADROOM, most) : most;
+
+	ds_set(ds, DS_BTS_THRESHOLD, ds_get(ds, DS_BTS_BASE) + records * size);
+}
+
+/* Describe an empty staging bank at @base. */
 static inline void ds_staging_init(struct debug_store *ds, unsigned long base)
 {
 	unsigned int size = ds_record_size(ds_wide());
-	unsigned int records = BTS_BUFFER_SIZE / size;
 
 	ds_set(ds, DS_BTS_BASE, base);
 	ds_set(ds, DS_BTS_INDEX, base);
-	ds_set(ds, DS_BTS_MAXIMUM, base + records * size);
-	ds_set(ds, DS_BTS_THRESHOLD, base + (records - records / 16) * size);
+	ds_set(ds, DS_BTS_MAXIMUM, base + BTS_BUFFER_SIZE / size * size);
+	ds_threshold_set(ds, UINT_MAX);
 }
 
 /**
@@ -84,6 +96,21 @@ struct ds_control {
 extern struct ds_control ds_control;
 
 int ds_control_init(struct ds_control *control, const struct cpuinfo_x86 *c);
+
+/**
+ * enum ds_state - what becomes of a task's branches
+ * @DS_STOPPED:	 they are not recorded
+ * @DS_RUNNING:	 they are, from the next time on that somebody looks: when the
+ *		 task is switched to, or at once where ds_tracer_start() returned
+ * @DS_FULL:	 the sink is being asked, see ops->full
+ * @DS_DEFERRED: they are not recorded until ops->resume said so
+ */
+enum ds_state {
+	DS_STOPPED,
+	DS_RUNNING,
+	DS_FULL,
+	DS_DEFERRED,
+};
 
 /**
  * struct ds_cpu - what this CPU records, and for whom
@@ -110,6 +137,9 @@ void ds_bts_on(void);
 bool ds_threshold_passed(void);
 void ds_drain(struct ds_tracer *tracer);
 void ds_hand_over(struct ds_tracer *next);
+bool ds_arm(struct ds_tracer *tracer);
+void ds_resume(struct callback_head *work);
+void ds_tracer_put(struct ds_tracer *tracer);
 
 int ds_pmi_register(void);
 void ds_pmi_unregister(void);

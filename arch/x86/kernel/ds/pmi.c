@@ -38,8 +38,10 @@ static int ds_pmi(unsigned int cmd, struct pt_regs *regs)
 			 * owner gone an interrupted read-modify-write may have
 			 * brought our bits back.
 			 */
-			if (cpu->owner)
+			if (cpu->owner && ds_arm(cpu->owner))
 				ds_bts_on();
+			else
+				WRITE_ONCE(cpu->owner, NULL);
 		}
 	} else if (READ_ONCE(cpu->pmi_drained) &&
 		   (apic_read(APIC_LVTPC) & APIC_LVT_MASKED)) {

@@ -24,11 +24,8 @@ void ds_switch_to(struct task_struct *next)
 {
 	struct ds_tracer *tracer = NULL;
 
-	if (test_tsk_thread_flag(next, TIF_DS)) {
+	if (test_tsk_thread_flag(next, TIF_DS))
 		tracer = READ_ONCE(next->thread.ds_tracer);
-		if (tracer && !READ_ONCE(tracer->running))
-			tracer = NULL;
-	}
 
 	if (tracer || this_cpu_read(ds_cpu.owner))
 		ds_hand_over(tracer);

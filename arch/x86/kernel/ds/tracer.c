@@ -15,6 +15,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
 #include <linux/smp.h>
+#include <linux/task_work.h>
 #include <linux/workqueue.h>
 
 #include <asm/perf_event.h>
@@ -88,16 +89,16 @@ static void ds_update_local(void *info)
 
 	update->done = true;
 	if (tracer->task == current)
-		ds_hand_over(tracer->running ? tracer : NULL);
+		ds_hand_over(tracer);
 }
 
 /*
- * Drain what the task's CPU recorded for it, and let it see tracer->running.
+ * Drain what the task's CPU recorded for it, and let it see tracer->state.
  *
  * A task that does not run was drained when it was switched away from and sees
- * tracer->running when it is switched to. The full barrier orders the store of
- * tracer->running before the look at the task's CPU; on the other side, taking
- * rq->lock orders the task's arrival there before the look at tracer->running.
+ * tracer->state when it is switched to. The full barrier orders the store of
+ * tracer->state before the look at the task's CPU; on the other side, taking
+ * rq->lock orders the task's arrival there before the look at tracer->state.
  */
 static void ds_tracer_update(struct ds_tracer *tracer)
 {
@@ -118,8 +119,12 @@ static void ds_tracer_update(struct ds_tracer *tracer)
 	}
 }
 
-static void ds_tracer_free(struct ds_tracer *tracer)
+void ds_tracer_put(struct ds_tracer *tracer)
 {
+	if (!refcount_dec_and_test(&tracer->ref))
+		return;
+
+	put_task_struct(tracer->task);
 	/* The consumer has the memory back after this. */
 	tracer->ops->free(tracer);
 	ds_users_put();
@@ -134,12 +139,14 @@ static void ds_release_work_fn(struct work_struct *work)
 
 	llist_for_each_entry(tracer, released, node) {
 		mutex_lock(&tracer->lock);
-		tracer->running = false;
+		atomic_set(&tracer->state, DS_STOPPED);
 		ds_tracer_update(tracer);
 		clear_tsk_thread_flag(tracer->task, TIF_DS);
 		WRITE_ONCE(tracer->task->thread.ds_tracer, NULL);
 		mutex_unlock(&tracer->lock);
-		put_task_struct(tracer->task);
+		/* Nobody queues it any more, and it may not run for long. */
+		if (task_work_cancel(tracer->task, &tracer->work))
+			ds_tracer_put(tracer);
 	}
 
 	/*
@@ -149,7 +156,7 @@ static void ds_release_work_fn(struct work_struct *work)
 	synchronize_rcu_expedited();
 
 	llist_for_each_entry_safe(tracer, next, released, node)
-		ds_tracer_free(tracer);
+		ds_tracer_put(tracer);
 }
 
 static DECLARE_WORK(ds_release_work, ds_release_work_fn);
@@ -184,6 +191,9 @@ int ds_tracer_attach(struct ds_tracer *tracer, struct task_struct *task,
 	tracer->ops = ops;
 	tracer->task = task;
 	mutex_init(&tracer->lock);
+	atomic_set(&tracer->state, DS_STOPPED);
+	refcount_set(&tracer->ref, 1);
+	init_task_work(&tracer->work, ds_resume);
 
 	/* A tracer that was released may still be on its way out. */
 	if (READ_ONCE(task->thread.ds_tracer))
@@ -202,7 +212,11 @@ int ds_tracer_attach(struct ds_tracer *tracer, struct task_struct *task,
  * @tracer: attached
  *
  * The task may be stopped, asleep or running, on any CPU; when this returns,
- * its next branch is recorded. Starting twice is no error.
+ * its next branch is recorded, if the sink has room. Starting twice is no error.
+ *
+ * A consumer that starts a tracer after it made room sees to it that ops->room
+ * can see that: the change of the state is a release, and whoever looks at room
+ * has acquired it.
  *
  * Context: Process context, may sleep.
  * Return: 0, or -ESRCH where the tracer was released.
@@ -214,7 +228,7 @@ int ds_tracer_start(struct ds_tracer *tracer)
 	if (READ_ONCE(tracer->released))
 		return -ESRCH;
 
-	WRITE_ONCE(tracer->running, true);
+	atomic_set_release(&tracer->state, DS_RUNNING);
 	set_tsk_thread_flag(tracer->task, TIF_DS);
 	ds_tracer_update(tracer);
 	return 0;
@@ -237,9 +251,22 @@ int ds_tracer_stop(struct ds_tracer *tracer)
 	if (READ_ONCE(tracer->released))
 		return -ESRCH;
 
-	WRITE_ONCE(tracer->running, false);
+	atomic_set(&tracer->state, DS_STOPPED);
 	ds_tracer_update(tracer);
 	return 0;
+}
+
+/**
+ * ds_tracer_started - are branches recorded, or will they be?
+ * @tracer: attached
+ *
+ * Also where the sink is full and has not answered DS_STOP.
+ *
+ * Context: Any.
+ */
+bool ds_tracer_started(const struct ds_tracer *tracer)
+{
+	return atomic_read(&tracer->state) != DS_STOPPED;
 }
 
 /**
@@ -279,6 +306,8 @@ void ds_tracer_release(struct ds_tracer *tracer)
 
 /**
  * ds_tracer_flush - wait until every tracer released so far is free
+ *
+ * All but those whose ops->resume runs: these are free when it returns.
  *
  * Context: Process context, may sleep. Not in an ops->free.
  */

@@ -47,13 +47,19 @@
  * @flags:	PTRACE_BTS_O_*
  * @signal:	number of the signal to send with PTRACE_BTS_O_SIGNAL
  * @bts_size:	sizeof(struct bts_struct), in bytes; written by STATUS only
+ * @lost:	number of records lost since CONFIG or CLEAR; written by STATUS
+ *		only. This member was added later: DATA tells who knows it
  */
 struct ptrace_bts_config {
 	__u32 size;
 	__u32 flags;
 	__u32 signal;
 	__u32 bts_size;
+	__u64 lost;
 };
+
+/* The size of the first version */
+#define PTRACE_BTS_CONFIG_SIZE_VER0	16
 
 /*
  * bts_struct.qualifier: the low four bits hold the kind of record; mask the
