@@ -3,7 +3,7 @@
 # The commands of the project; what they do is in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check vm shell series build
+.PHONY: help demo check check-debug vm shell series build
 .SILENT:
 
 TIMEOUT ?= 600
@@ -11,6 +11,8 @@ TIMEOUT ?= 600
 help:
 	echo "make demo            from nothing to the branches that led a program to its crash"
 	echo "make check           all tests; the last line says how many passed and failed"
+	echo "make check-debug     the kernel's tests again, on kernels that watch themselves (KASAN,"
+	echo "                     lockdep, kmemleak, KCSAN, ...); whatever these report fails them"
 	echo "make vm CMD='...'    run a command in the kernel built here, as root, in this"
 	echo "                     directory, with this machine's files; what it writes to them"
 	echo "                     is discarded; its output and exit status are make's"
@@ -21,7 +23,8 @@ help:
 	echo "Variables: TIMEOUT=SECONDS   for vm: give up after this long (600; 0: never)"
 	echo "           VMFLAGS='...'     for vm and shell: options of scripts/vm (--help lists"
 	echo "                             them), e.g. VMFLAGS=\"--cpus 4 --append nopti\""
-	echo "           TESTS=PATTERN     for check: only the groups of that name, e.g. 'kselftest*'"
+	echo "           TESTS=PATTERN     for check and check-debug: only the groups of that name,"
+	echo "                             e.g. 'kselftest*' or 'kcsan *'"
 	echo "           LINUX_DS_CACHE    where what is downloaded and built is kept"
 	echo "                             (~/.cache/linux-ds, a few gigabytes)"
 
@@ -30,6 +33,9 @@ demo:
 
 check:
 	scripts/check $(if $(TESTS),'$(TESTS)')
+
+check-debug:
+	scripts/check --debug $(if $(TESTS),'$(TESTS)')
 
 series:
 	scripts/series
