@@ -135,6 +135,58 @@ log_suite() {
 	result $? "log-$1: its last line is the number dropped"
 }
 
+# Later than the buffer has room for: what is dropped is counted, per CPU.
+skids() {
+	local skid accel bits name
+
+	for skid in 0 1 253 254 255 300 1000; do
+		mapfile -t bits < <(param $skid)
+		for accel in multi single icount; do
+			name=skid-$skid-$accel
+			case $accel in
+			icount) bits+=(-icount "shift=0") ;;
+			*) bits+=(-accel "tcg,thread=$accel") ;;
+			esac
+			suite "$name" skid.64 \
+				"$DS,bts-skid=$skid,bts-log=$OUT/$name.log" \
+				-smp 2 "${bits[@]}"
+			diff <(grep ^dropped "$OUT/$name.out") \
+				<(grep ^dropped "$OUT/$name.log") >/dev/null
+			result $? "$name: the numbers dropped"
+			bits=("${bits[@]:0:2}")
+		done
+	done
+}
+
+# What cannot seek gets the same log as a file.
+pipes() {
+	rm -f "$OUT/log.fifo"
+	mkfifo "$OUT/log.fifo"
+	cat "$OUT/log.fifo" >"$OUT/log-fifo.log" &
+	emu log-fifo log.64 "$DS,bts-log=$OUT/log.fifo"
+	wait $!
+	cmp "$OUT/log-64.log" "$OUT/log-fifo.log" >&2
+	result $? "bts-log to a FIFO"
+	emu log-fd log.64 "$DS,bts-log=/dev/fd/7" 7>&1 | cat >"$OUT/log-fd.log"
+	cmp "$OUT/log-64.log" "$OUT/log-fd.log" >&2
+	result $? "bts-log to /dev/fd/N, a pipe"
+}
+
+# Told to end while the guest records: by a signal, and by the monitor.
+killed() {
+	local how
+
+	for how in TERM quit; do
+		with_monitor end "killed-$how" killed.64 \
+			"$DS,bts-log=$OUT/killed-$how.log" -monitor stdio
+		if [ $how = quit ]; then echo quit >&3; else kill -TERM $qemu; fi
+		wait $qemu
+		[ "$(grep -cE '^0 0 0( [0-9a-f]+){3}$' "$OUT/killed-$how.log")" -eq 100 ] &&
+			[ "$(tail -n +101 "$OUT/killed-$how.log")" = "dropped 0 0" ]
+		result $? "the log is complete when QEMU ends, $how"
+	done
+}
+
 # Start a guest with a monitor on fd 3, and wait until it says $1.
 # usage: with_monitor UNTIL NAME ROM CPU option...
 with_monitor() {
@@ -251,6 +303,9 @@ all() {
 	suites
 	log_suite 64 "$DS"
 	log_suite 32 "$INTEL,+ds,+ds-cpl"
+	skids
+	pipes
+	killed
 	qom_dropped
 	migration
 	faults

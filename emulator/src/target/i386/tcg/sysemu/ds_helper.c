@@ -82,7 +82,12 @@ static const struct X86DSControl *ds_control_of(CPUX86State *env)
     }
 }
 
-/* The record log: one for all CPUs, as each is asked for the same file. */
+/*
+ * The record log: one for all CPUs, as each is asked for the same file.  It is
+ * only ever appended to, so that a pipe will do.
+ */
+#define DS_LOG_BUFFER   (1 << 20)
+
 static struct {
     QemuMutex lock;
     FILE *file;
@@ -154,6 +159,7 @@ static bool ds_log_open(const char *name, Error **errp)
         error_setg_errno(errp, errno, "cannot write bts-log '%s'", name);
         return false;
     }
+    setvbuf(ds_log.file, NULL, _IOFBF, DS_LOG_BUFFER);
     ds_log.name = g_strdup(name);
     qemu_mutex_init(&ds_log.lock);
     ds_log.exit.notify = ds_log_close;
@@ -162,18 +168,39 @@ static bool ds_log_open(const char *name, Error **errp)
     return true;
 }
 
+/* Append a number and a separator.  There are millions: printf() is slow. */
+static inline char *ds_log_number(char *p, uint64_t val, unsigned base, char end)
+{
+    char digits[20];
+    int n = 0;
+
+    do {
+        digits[n++] = "0123456789abcdef"[val % base];
+        val /= base;
+    } while (val);
+    while (n) {
+        *p++ = digits[--n];
+    }
+    *p++ = end;
+    return p;
+}
+
 static void ds_log_record(CPUX86State *env, target_ulong from,
                           target_ulong to, int cpl)
 {
+    char line[6 * 21];
+    char *p = line;
+
+    p = ds_log_number(p, env_cpu(env)->cpu_index, 10, ' ');
+    p = ds_log_number(p, cpl, 10, ' ');
+    p = ds_log_number(p, env->hflags & HF_CPL_MASK, 10, ' ');
+    p = ds_log_number(p, env->cr[3], 16, ' ');
+    p = ds_log_number(p, from, 16, ' ');
+    p = ds_log_number(p, to, 16, '\n');
+
     qemu_mutex_lock(&ds_log.lock);
     if (ds_log.file) {
-        int n = fprintf(ds_log.file,
-                        "%d %d %d %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
-                        env_cpu(env)->cpu_index, cpl,
-                        (int)(env->hflags & HF_CPL_MASK),
-                        (uint64_t)env->cr[3], (uint64_t)from, (uint64_t)to);
-
-        ds_log_check(n >= 0);
+        ds_log_check(fwrite(line, p - line, 1, ds_log.file) == 1);
     }
     qemu_mutex_unlock(&ds_log.lock);
 }
