@@ -11,10 +11,12 @@
 #include <linux/kthread.h>
 #include <linux/sched/task.h>
 #include <linux/smp.h>
+#include <linux/task_work.h>
 
 #include <asm/apic.h>
 #include <asm/debugreg.h>
 #include <asm/intel-family.h>
+#include <asm/irq_vectors.h>
 #include <asm/perf_event.h>
 
 #include "../../events/perf_event.h"
@@ -134,6 +136,17 @@ struct sink {
 	unsigned int		nr;
 	bool			in_order;
 	struct completion	freed;
+
+	/* For the sinks that can be full */
+	unsigned int		room;
+	enum ds_answer		answer;		/* of full */
+	unsigned int		more;		/* room that comes with it */
+	enum ds_answer		later;		/* answer of resume, with more */
+	int			meanwhile;	/* state set while full runs, or -1 */
+	unsigned int		fulls;
+	unsigned int		fulls_in_nmi;
+	unsigned int		resumes;
+	unsigned int		losses;
 };
 
 static void sink_write(struct ds_tracer *tracer, const struct ds_branch *branch,
@@ -159,6 +172,65 @@ static const struct ds_tracer_ops sink_ops = {
 	.free	= sink_free,
 };
 
+static unsigned int sink_room(struct ds_tracer *tracer)
+{
+	return container_of(tracer, struct sink, tracer)->room;
+}
+
+static void sink_write_room(struct ds_tracer *tracer,
+			    const struct ds_branch *branch, unsigned int nr)
+{
+	struct sink *sink = container_of(tracer, struct sink, tracer);
+
+	if (nr > sink->room)
+		sink->in_order = false;
+	sink->room -= nr;
+	sink_write(tracer, branch, nr);
+}
+
+static void sink_lost(struct ds_tracer *tracer)
+{
+	container_of(tracer, struct sink, tracer)->losses++;
+}
+
+static enum ds_answer sink_full(struct ds_tracer *tracer)
+{
+	struct sink *sink = container_of(tracer, struct sink, tracer);
+
+	sink->fulls++;
+	sink->fulls_in_nmi += !!in_nmi();
+	if (this_cpu_read(ds_cpu.owner) && get_debugctlmsr() & ds_control.enable)
+		sink->in_order = false;
+	if (sink->meanwhile >= 0)
+		atomic_set(&tracer->state, sink->meanwhile);
+	if (sink->answer != DS_LATER)
+		sink->room += sink->more;
+	return sink->answer;
+}
+
+static enum ds_answer sink_resume(struct ds_tracer *tracer)
+{
+	struct sink *sink = container_of(tracer, struct sink, tracer);
+
+	/* Safe to sleep in, and in the right task. */
+	cond_resched();
+	might_sleep();
+	if (current != tracer->task)
+		sink->in_order = false;
+	sink->resumes++;
+	sink->room += sink->more;
+	return sink->later;
+}
+
+static const struct ds_tracer_ops sink_room_ops = {
+	.room	= sink_room,
+	.write	= sink_write_room,
+	.lost	= sink_lost,
+	.full	= sink_full,
+	.resume	= sink_resume,
+	.free	= sink_free,
+};
+
 static struct sink *sink_alloc(struct kunit *test, u64 first)
 {
 	struct sink *sink = kunit_kzalloc(test, sizeof(*sink), GFP_KERNEL);
@@ -167,6 +239,7 @@ static struct sink *sink_alloc(struct kunit *test, u64 first)
 	sink->test = test;
 	sink->next = first;
 	sink->in_order = true;
+	sink->meanwhile = -1;
 	init_completion(&sink->freed);
 	return sink;
 }
@@ -281,8 +354,53 @@ struct tracee {
 	struct completion	done;
 	u64			from;
 	unsigned int		nr;
+	unsigned int		skid;
+	bool			user;	/* goes through user mode at times */
 	bool			end;
+	unsigned int		untraced;
 };
+
+/* Raise the PMI, and see it handled. */
+static void raise_pmi(void)
+{
+	struct debug_store *ds = ds_area(smp_processor_id());
+	unsigned int patience = 10 * 1000 * 1000;
+
+	__apic_send_IPI(smp_processor_id(), NMI_VECTOR);
+	while (ds_get(ds, DS_BTS_INDEX) != ds_get(ds, DS_BTS_BASE) && --patience)
+		cpu_relax();
+}
+
+static void to_user_mode(struct tracee *tracee)
+{
+	if (tracee->user && test_and_clear_thread_flag(TIF_NOTIFY_RESUME))
+		task_work_run();
+}
+
+/* Take branches one by one as a task would in user mode, PMI and all. */
+static void tracee_branches(struct tracee *tracee)
+{
+	unsigned int late = 0, i;
+	struct debug_store *ds;
+	unsigned long flags;
+
+	to_user_mode(tracee);
+	for (i = 0; i < tracee->nr; i++, tracee->from++) {
+		local_irq_save(flags);
+		ds = ds_area(smp_processor_id());
+		if (this_cpu_read(ds_cpu.owner)) {
+			store_user(tracee->from, 1);
+			if (ds_get(ds, DS_BTS_INDEX) == ds_get(ds, DS_BTS_THRESHOLD))
+				late = tracee->skid + 1;
+		} else {
+			tracee->untraced++;
+		}
+		if (late && !--late)
+			raise_pmi();
+		local_irq_restore(flags);
+		to_user_mode(tracee);
+	}
+}
 
 static int tracee_fn(void *data)
 {
@@ -293,10 +411,14 @@ static int tracee_fn(void *data)
 		wait_for_completion(&tracee->go);
 		if (tracee->end)
 			break;
-		local_irq_save(flags);
-		if (this_cpu_read(ds_cpu.owner))
-			store_user(tracee->from, tracee->nr);
-		local_irq_restore(flags);
+		if (tracee->skid || tracee->user) {
+			tracee_branches(tracee);
+		} else {
+			local_irq_save(flags);
+			if (this_cpu_read(ds_cpu.owner))
+				store_user(tracee->from, tracee->nr);
+			local_irq_restore(flags);
+		}
 		complete(&tracee->done);
 	}
 
@@ -425,6 +547,260 @@ static void ds_test_attribution(struct kunit *test)
 	}
 }
 
+static unsigned int threshold(void)
+{
+	struct debug_store *ds = ds_area(smp_processor_id());
+
+	return (ds_get(ds, DS_BTS_THRESHOLD) - ds_get(ds, DS_BTS_BASE)) /
+	       ds_record_size(true);
+}
+
+/* The threshold leaves the headroom, in the sink and twice in the bank. */
+static void ds_test_threshold(struct kunit *test)
+{
+	const unsigned int most = BTS_BUFFER_SIZE / 24 - 2 * DS_HEADROOM;
+	static const unsigned int rooms[] = {
+		DS_HEADROOM + 1, DS_HEADROOM + 2, 2 * DS_HEADROOM, 1000,
+	};
+	struct sink *sink = sink_alloc(test, 1);
+	unsigned int i;
+
+	sink->tracer.ops = &sink_room_ops;
+	atomic_set(&sink->tracer.state, DS_RUNNING);
+	KUNIT_ASSERT_EQ(test, ds_staging_get(), 0);
+	local_irq_disable();
+
+	for (i = 0; i < ARRAY_SIZE(rooms); i++) {
+		sink->room = rooms[i];
+		KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
+		KUNIT_EXPECT_EQ(test, threshold(), rooms[i] - DS_HEADROOM);
+	}
+	sink->room = most + DS_HEADROOM + 1;
+	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, threshold(), most);
+	sink->room = UINT_MAX;
+	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, threshold(), most);
+	KUNIT_EXPECT_EQ(test, sink->fulls, 0);
+
+	/* Who goes on without room gets what a sink without limit gets. */
+	sink->room = DS_HEADROOM;
+	sink->answer = DS_GO_ON;
+	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, threshold(), most);
+	KUNIT_EXPECT_EQ(test, sink->fulls, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sink->tracer.state), DS_RUNNING);
+
+	sink->answer = DS_STOP;
+	KUNIT_EXPECT_FALSE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_FALSE(test, ds_tracer_started(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, sink->fulls, 2);
+	KUNIT_EXPECT_FALSE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, sink->fulls, 2);
+
+	/* A start while the sink is asked is not lost, nor is a stop. */
+	sink->meanwhile = DS_RUNNING;
+	sink->more = 1000;
+	atomic_set(&sink->tracer.state, DS_RUNNING);
+	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, threshold(), 1000);
+	KUNIT_EXPECT_TRUE(test, ds_tracer_started(&sink->tracer));
+
+	sink->room = 0;
+	sink->meanwhile = DS_STOPPED;
+	sink->answer = DS_GO_ON;
+	KUNIT_EXPECT_FALSE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_FALSE(test, ds_tracer_started(&sink->tracer));
+
+	/* A bank without room for one more record may have lost some. */
+	sink->room = UINT_MAX;
+	store_user(1, BTS_BUFFER_SIZE / 24 - 1);
+	ds_drain(&sink->tracer);
+	KUNIT_EXPECT_EQ(test, sink->losses, 0);
+	sink->room = UINT_MAX;
+	store_user(sink->next, BTS_BUFFER_SIZE / 24);
+	ds_drain(&sink->tracer);
+	KUNIT_EXPECT_EQ(test, sink->losses, 1);
+	KUNIT_EXPECT_TRUE(test, sink->in_order);
+
+	local_irq_enable();
+	ds_staging_put();
+}
+
+static struct sink *sink_start(struct kunit *test, struct tracee *tracee,
+			       u64 first, unsigned int room)
+{
+	struct sink *sink = sink_alloc(test, first);
+
+	sink->room = room;
+	KUNIT_ASSERT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task,
+					       &sink_room_ops), 0);
+	KUNIT_ASSERT_EQ(test, ds_tracer_start(&sink->tracer), 0);
+	return sink;
+}
+
+/* Another buffer in the NMI: every record arrives, and tracing never stops. */
+static void ds_test_full_go_on(struct kunit *test)
+{
+	static const unsigned int skids[] = { 1, 100, DS_HEADROOM - 1 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(skids); i++) {
+		struct tracee *tracee = tracee_create(test, 0);
+		struct sink *sink = sink_start(test, tracee, 1, 600);
+
+		tracee->skid = skids[i];
+		sink->answer = DS_GO_ON;
+		sink->more = 600;
+		tracee_store(tracee, 1, 50000);
+		KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink->tracer), 0);
+		KUNIT_EXPECT_EQ(test, sink->nr, 50000);
+		KUNIT_EXPECT_TRUE(test, sink->in_order);
+		KUNIT_EXPECT_EQ(test, tracee->untraced, 0);
+		KUNIT_EXPECT_GT(test, sink->fulls_in_nmi, 0);
+		tracee_end(tracee);
+		sink_end(sink);
+	}
+}
+
+/* The task waits for room in its own context: every record arrives. */
+static void ds_test_full_later(struct kunit *test)
+{
+	struct tracee *tracee = tracee_create(test, 0);
+	struct sink *sink = sink_start(test, tracee, 1, 600);
+
+	tracee->user = true;
+	tracee->skid = 10;
+	sink->answer = DS_LATER;
+	sink->later = DS_GO_ON;
+	sink->more = 600;
+	tracee_store(tracee, 1, 50000);
+	KUNIT_EXPECT_GT(test, sink->fulls_in_nmi, 0);
+	KUNIT_EXPECT_EQ(test, sink->resumes, sink->fulls);
+	KUNIT_EXPECT_EQ(test, tracee->untraced, 0);
+	KUNIT_EXPECT_EQ(test, ds_tracer_sync(&sink->tracer), 0);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50000);
+	KUNIT_EXPECT_TRUE(test, sink->in_order);
+
+	/* "Later" again: nothing until the next switch to the task. */
+	sink->room = 0;
+	sink->more = 0;
+	sink->later = DS_LATER;
+	tracee_store(tracee, tracee->from, 1);
+	KUNIT_EXPECT_TRUE(test, ds_tracer_started(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, sink->nr, 50000);
+	KUNIT_EXPECT_EQ(test, tracee->untraced, 1);
+	sink->room = 1000;
+	sink->next = tracee->from;
+	tracee_store(tracee, tracee->from, 100);
+	KUNIT_EXPECT_EQ(test, ds_tracer_sync(&sink->tracer), 0);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50100);
+	KUNIT_EXPECT_EQ(test, tracee->untraced, 1);
+
+	/* "Stop" is until the next start. */
+	sink->room = 0;
+	sink->later = DS_STOP;
+	tracee_store(tracee, tracee->from, 1);
+	KUNIT_EXPECT_FALSE(test, ds_tracer_started(&sink->tracer));
+	sink->room = 1000;
+	tracee_store(tracee, tracee->from, 1);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50100);
+	sink->next = tracee->from;
+	KUNIT_EXPECT_EQ(test, ds_tracer_start(&sink->tracer), 0);
+	tracee_store(tracee, tracee->from, 100);
+	KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink->tracer), 0);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50200);
+	KUNIT_EXPECT_TRUE(test, sink->in_order);
+
+	tracee_end(tracee);
+	sink_end(sink);
+}
+
+/* Deferred, but the task never gets to user mode again, or the tracer goes. */
+static void ds_test_full_end(struct kunit *test)
+{
+	struct tracee *tracee = tracee_create(test, 0);
+	struct sink *sink = sink_start(test, tracee, 1, 0);
+
+	/* The task exits: nobody is asked. */
+	sink->answer = DS_LATER;
+	tracee_store(tracee, 1, 1);
+	KUNIT_EXPECT_EQ(test, sink->fulls, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sink->tracer.state), DS_DEFERRED);
+	get_task_struct(tracee->task);
+	tracee_end(tracee);
+	while (!READ_ONCE(tracee->task->exit_state))
+		schedule_timeout_uninterruptible(1);
+	put_task_struct(tracee->task);
+	KUNIT_EXPECT_EQ(test, sink->resumes, 0);
+	KUNIT_EXPECT_FALSE(test, ds_tracer_started(&sink->tracer));
+	sink_end(sink);
+
+	/* The tracer is released: what was queued is taken back. */
+	tracee = tracee_create(test, 0);
+	sink = sink_start(test, tracee, 1, 0);
+	sink->answer = DS_LATER;
+	tracee_store(tracee, 1, 1);
+	KUNIT_EXPECT_TRUE(test, task_work_pending(tracee->task));
+	sink_end(sink);
+	KUNIT_EXPECT_FALSE(test, task_work_pending(tracee->task));
+
+	/* Stopped and started while deferred: asked once, and not twice queued. */
+	sink = sink_start(test, tracee, 2, 0);
+	sink->answer = DS_LATER;
+	sink->later = DS_GO_ON;
+	tracee_store(tracee, 1, 1);
+	KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink->tracer), 0);
+	KUNIT_EXPECT_EQ(test, ds_tracer_start(&sink->tracer), 0);
+	tracee_store(tracee, 2, 1);
+	KUNIT_EXPECT_EQ(test, sink->fulls, 2);
+	sink->more = 1000;
+	tracee->user = true;
+	tracee_store(tracee, 2, 2);
+	KUNIT_EXPECT_EQ(test, sink->resumes, 1);
+	KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink->tracer), 0);
+	KUNIT_EXPECT_EQ(test, sink->nr, 2);
+	KUNIT_EXPECT_TRUE(test, sink->in_order);
+	tracee_end(tracee);
+	sink_end(sink);
+}
+
+/* The threshold is that of the task that runs, whoever ran before. */
+static void ds_test_full_switch(struct kunit *test)
+{
+	static const unsigned int rooms[] = { DS_HEADROOM + 10, 20000 };
+	struct tracee *tracee[2];
+	struct sink *sink[2];
+	unsigned int i, n;
+
+	for (i = 0; i < 2; i++) {
+		tracee[i] = tracee_create(test, 0);
+		tracee[i]->skid = DS_HEADROOM - 1;
+		sink[i] = sink_start(test, tracee[i], 1, rooms[i]);
+		sink[i]->answer = DS_GO_ON;
+	}
+
+	for (n = 0; n < 50; n++) {
+		for (i = 0; i < 2; i++) {
+			sink[i]->room = rooms[i];
+			sink[i]->more = rooms[i];
+			tracee[i]->from = n * 1000 + 1;
+			tracee[i]->nr = 1000;
+			complete(&tracee[i]->go);
+		}
+		for (i = 0; i < 2; i++)
+			wait_for_completion(&tracee[i]->done);
+	}
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink[i]->tracer), 0);
+		KUNIT_EXPECT_EQ(test, sink[i]->nr, 50000);
+		KUNIT_EXPECT_TRUE(test, sink[i]->in_order);
+		tracee_end(tracee[i]);
+		sink_end(sink[i]);
+	}
+}
+
 static void ds_test_refused(struct kunit *test)
 {
 	struct tracee *tracee = tracee_create(test, 0);
@@ -475,6 +851,11 @@ static struct kunit_case ds_tracer_cases[] = {
 	KUNIT_CASE(ds_test_pmi_mark),
 	KUNIT_CASE(ds_test_tracer_states),
 	KUNIT_CASE(ds_test_attribution),
+	KUNIT_CASE(ds_test_threshold),
+	KUNIT_CASE(ds_test_full_go_on),
+	KUNIT_CASE(ds_test_full_later),
+	KUNIT_CASE(ds_test_full_end),
+	KUNIT_CASE(ds_test_full_switch),
 	KUNIT_CASE(ds_test_refused),
 	{}
 };
