@@ -279,6 +279,66 @@ static void clear(struct kunit *test)
 	expect_records(test, ring, 43, 44);
 }
 
+/* A writer that asks for room first overwrites nothing. */
+static void room(struct kunit *test)
+{
+	for (int i = 0; i < ARRAY_SIZE(capacities); i++) {
+		u64 capacity = capacities[i];
+		struct branch_ring *ring = test_ring_at(test, capacity, 12345);
+
+		KUNIT_EXPECT_EQ(test, branch_ring_room(ring), capacity);
+		for (u64 n = 1; n <= capacity; n++) {
+			put(ring, 1);
+			KUNIT_EXPECT_EQ(test, branch_ring_room(ring), capacity - n);
+		}
+		branch_ring_commit(ring);
+		expect_records(test, ring, 12345, 12345 + capacity);
+
+		branch_ring_consume(ring, 12346);
+		KUNIT_EXPECT_EQ(test, branch_ring_room(ring), 1);
+		branch_ring_clear(ring);
+		KUNIT_EXPECT_EQ(test, branch_ring_room(ring), capacity);
+
+		/* None is left in a ring that was overwritten. */
+		write(ring, capacity + 5);
+		KUNIT_EXPECT_EQ(test, branch_ring_room(ring), 0);
+		branch_ring_clear(ring);
+		KUNIT_EXPECT_EQ(test, branch_ring_room(ring), capacity);
+	}
+}
+
+static void lost(struct kunit *test)
+{
+	struct branch_ring *ring = test_ring_at(test, 10, 1ULL << 40);
+	u64 start = ring->next;
+
+	write(ring, 10);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 0);
+
+	/* Not written */
+	branch_ring_lose(ring, 3);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 3);
+	KUNIT_EXPECT_EQ(test, ring->control->lost, 3);
+	expect_records(test, ring, start, start + 10);
+
+	/* Overwritten: before, while and after records are consumed. */
+	write(ring, 4);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 7);
+	branch_ring_consume(ring, start + 6);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 7);
+	write(ring, 2);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 7);
+	write(ring, 3);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 10);
+	branch_ring_clear(ring);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 10);
+	branch_ring_clear(ring);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 10);
+	KUNIT_EXPECT_EQ(test, ring->control->lost, 3);
+	branch_ring_lose(ring, 5);
+	KUNIT_EXPECT_EQ(test, branch_ring_lost(ring), 15);
+}
+
 /* The counters never wrap: nothing may look at 32 bits of them. */
 static void large_counters(struct kunit *test)
 {
@@ -744,6 +804,8 @@ static struct kunit_case branch_ring_cases[] = {
 	KUNIT_CASE(uncommitted_overwrite),
 	KUNIT_CASE(consume),
 	KUNIT_CASE(clear),
+	KUNIT_CASE(room),
+	KUNIT_CASE(lost),
 	KUNIT_CASE(large_counters),
 	KUNIT_CASE(copy_to_user_memory),
 	KUNIT_CASE(copy_faults),

@@ -436,15 +436,15 @@ static long ptrace_bts_drain(struct ptrace_bts *bts, void __user *addr,
 			     unsigned long size)
 {
 	u64 room = size / sizeof(struct bts_struct);
-	u64 upto;
+	u64 end;
 	long ret;
 
 	if (room < branch_ring_count(bts->ring))
 		return -EIO;
 
-	ret = branch_ring_copy_to_user(bts->ring, addr, room, &upto);
+	ret = branch_ring_copy_to_user(bts->ring, addr, room, &end);
 	if (ret >= 0)
-		branch_ring_consume(bts->ring, upto);
+		branch_ring_consume(bts->ring, end);
 	return ret;
 }
 
