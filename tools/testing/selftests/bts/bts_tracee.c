@@ -57,7 +57,7 @@ static void resume(const struct tracee *t, int request, int sig)
 		err(1, "resume thread %d", t->tid);
 }
 
-static pid_t spawn(char **argv)
+static pid_t spawn(char **argv, int options)
 {
 	static char *const env[] = { "PATH=/bin:/usr/bin", "LC_ALL=C", NULL };
 	int go[2];
@@ -80,7 +80,7 @@ static pid_t spawn(char **argv)
 	}
 	close(go[0]);
 	if (ptrace(PTRACE_SEIZE, pid, NULL,
-		   PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT |
+		   options | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT |
 		   PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD))
 		err(1, "PTRACE_SEIZE");
 	if (write(go[1], "", 1) != 1)
@@ -115,17 +115,24 @@ static void created(pid_t creator, const struct tracee_ops *ops)
 	}
 }
 
-int tracee_run(char **argv, const struct tracee_ops *ops)
+int tracee_run_all(char ***commands, int nr, const struct tracee_ops *ops)
 {
-	pid_t pid = spawn(argv), tid;
 	int status, result = 0;
+	pid_t tid;
+
+	for (; nr; nr--, commands++) {
+		struct tracee *t = find(spawn(*commands, ops->options));
+
+		t->index = nr_threads++;
+		t->leader = true;
+	}
 
 	while ((tid = waitpid(-1, &status, __WALL)) > 0) {
 		struct tracee *t = find(tid);
 		int sig = 0;
 
 		if (!WIFSTOPPED(status)) {
-			if (tid == pid)
+			if (t->leader && status)
 				result = status;
 			forget(t);
 			continue;
@@ -133,19 +140,17 @@ int tracee_run(char **argv, const struct tracee_ops *ops)
 
 		switch (status >> 16) {
 		case PTRACE_EVENT_EXEC:
-			if (t->index < 0) {
-				t->index = nr_threads++;
+			if (!t->started)
 				start(t, ops);
-			} else {
+			else
 				ops->event(t, PTRACE_EVENT_EXEC);
-			}
 			break;
 		case PTRACE_EVENT_CLONE:
 			ops->event(t, PTRACE_EVENT_CLONE);
 			created(tid, ops);
 			break;
 		case PTRACE_EVENT_STOP:
-			if (tid == pid || t->started)
+			if (t->leader || t->started)
 				break;
 			if (t->index < 0) {
 				t->waiting = true;
@@ -167,6 +172,11 @@ int tracee_run(char **argv, const struct tracee_ops *ops)
 	if (errno != ECHILD)
 		err(1, "waitpid");
 	return result;
+}
+
+int tracee_run(char **argv, const struct tracee_ops *ops)
+{
+	return tracee_run_all(&argv, 1, ops);
 }
 
 void tracee_pin(const struct tracee *t, int cpu)

@@ -17,6 +17,8 @@ struct tracee {
 	/* Stopped by clone(), waits for its creator's word of it. */
 	bool		waiting;
 	bool		started;
+	/* The first of its command. */
+	bool		leader;
 	/* The tool's own. */
 	void		*data;
 	struct tracee	*next;
@@ -28,6 +30,8 @@ struct tracee {
  */
 struct tracee_ops {
 	int	request;
+	/* PTRACE_O_*, more than those that this needs. */
+	int	options;
 	void	(*start)(struct tracee *t);
 	/* A signal, a step or a system call; returns the signal to deliver. */
 	int	(*stop)(struct tracee *t, int status);
@@ -43,6 +47,12 @@ struct tracee_ops {
  * errors: these say what failed and exit with status 1.
  */
 int tracee_run(char **argv, const struct tracee_ops *ops);
+
+/*
+ * The same for several commands at a time, whose first threads have the first
+ * indices.  Returns the wait status of one that failed, if any did.
+ */
+int tracee_run_all(char ***commands, int nr, const struct tracee_ops *ops);
 
 /* Moves a stopped thread to one CPU. */
 void tracee_pin(const struct tracee *t, int cpu);

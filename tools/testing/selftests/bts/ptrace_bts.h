@@ -11,29 +11,17 @@
 #ifndef PTRACE_BTS_H
 #define PTRACE_BTS_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <asm/ptrace_bts.h>
-#include <errno.h>
+#include "ptrace_bts_request.h"
+
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../kselftest_harness.h"
-
-#define RECORD	sizeof(struct bts_struct)
 
 #define NR_SLOTS	256
 #define SLOT_SIZE	8
@@ -76,20 +64,12 @@ asm(".pushsection .text\n"
 extern const char bts_round[], bts_jump[], bts_slots[], bts_back[], bts_again[], bts_end[];
 void bts_park(volatile uint64_t *rounds);
 
-/* A request; what it returned, or a negative error number. */
-static inline long request(long nr, pid_t pid, const void *addr, unsigned long data)
-{
-	long ret = syscall(SYS_ptrace, nr, (long)pid, addr, data);
-
-	return ret < 0 ? -errno : ret;
-}
-
 /* CONFIG: a ring of so many bytes */
 static inline long configure(pid_t pid, uint32_t size, uint32_t flags)
 {
 	struct ptrace_bts_config config = { .size = size, .flags = flags };
 
-	return request(PTRACE_BTS_CONFIG, pid, &config, sizeof(config));
+	return request(PTRACE_BTS_CONFIG, pid, &config, PTRACE_BTS_CONFIG_SIZE_VER0);
 }
 
 /* CONFIG: trace into a new ring of so many records */
@@ -105,7 +85,16 @@ static inline long release(pid_t pid)
 
 static inline long status_of(pid_t pid, struct ptrace_bts_config *config)
 {
-	return request(PTRACE_BTS_STATUS, pid, config, sizeof(*config));
+	return request(PTRACE_BTS_STATUS, pid, config, PTRACE_BTS_CONFIG_SIZE_VER0);
+}
+
+/* How many records were lost; or a negative error number. */
+static inline long lost(pid_t pid)
+{
+	struct ptrace_bts_config config = {};
+	long ret = request(PTRACE_BTS_STATUS, pid, &config, sizeof(config));
+
+	return ret < 0 ? ret : (long)config.lost;
 }
 
 static inline long count(pid_t pid)

@@ -70,9 +70,9 @@ FIXTURE_VARIANT(old) {
 FIXTURE_VARIANT_ADD(old, native) { native, 0 };
 FIXTURE_VARIANT_ADD(old, compat) { compat, 0x23 };
 
-/* Let the tracee do @n rounds, which take n - 1 branches. */
-static void go(struct __test_metadata *_metadata, FIXTURE_DATA(old) *self,
-	       const FIXTURE_VARIANT(old) *variant, unsigned long n)
+/* Let the tracee do @n rounds, which take n - 1 branches; or less, to stop with @sig. */
+static void run(struct __test_metadata *_metadata, FIXTURE_DATA(old) *self,
+		const FIXTURE_VARIANT(old) *variant, unsigned long n, int sig)
 {
 	struct user_regs_struct regs;
 	int status;
@@ -87,10 +87,18 @@ static void go(struct __test_metadata *_metadata, FIXTURE_DATA(old) *self,
 	ASSERT_EQ(0, native(PTRACE_CONT, self->pid, 0, 0));
 	ASSERT_EQ(self->pid, waitpid(self->pid, &status, 0));
 	ASSERT_TRUE(WIFSTOPPED(status));
-	ASSERT_EQ(SIGTRAP, WSTOPSIG(status));
+	ASSERT_EQ(sig, status >> 8);
+	if (sig != SIGTRAP)
+		return;
 	ASSERT_EQ(0, native(PTRACE_GETREGS, self->pid, 0, (unsigned long)&regs));
 	ASSERT_EQ((unsigned long)self->low->code + 5, regs.rip);
 	ASSERT_EQ(0U, regs.rcx);
+}
+
+static void go(struct __test_metadata *_metadata, FIXTURE_DATA(old) *self,
+	       const FIXTURE_VARIANT(old) *variant, unsigned long n)
+{
+	run(_metadata, self, variant, n, SIGTRAP);
 }
 
 static pid_t spawn(struct __test_metadata *_metadata)
@@ -210,12 +218,21 @@ TEST_F(old, session)
 	EXPECT_EQ(0, request(SIZE, pid, 0, 0));
 
 	/* What was promised and never came */
+	memcpy(low->config, (config_t) { 24 * 30, TRACE | SCHED, 0, 0 }, 16);
+	EXPECT_EQ(-EOPNOTSUPP, request(CONFIG, pid, config, 16));
+
+	/* And what came late: not the size asked for, but enough */
 	memcpy(low->config, (config_t) { 24 * 30, TRACE | ALLOC | SIGNAL, 0, 0 }, 16);
 	EXPECT_EQ(-EINVAL, request(CONFIG, pid, config, 16));
 	low->config[2] = SIGUSR1;
-	EXPECT_EQ(-EOPNOTSUPP, request(CONFIG, pid, config, 16));
-	low->config[1] = TRACE | SCHED;
-	EXPECT_EQ(-EOPNOTSUPP, request(CONFIG, pid, config, 16));
+	EXPECT_EQ(16, request(CONFIG, pid, config, 16));
+	ASSERT_EQ(16, request(STATUS, pid, config, 16));
+	EXPECT_EQ(24U * 512, low->config[0]);
+	EXPECT_EQ((unsigned int)(TRACE | SIGNAL), low->config[1]);
+	EXPECT_EQ((unsigned int)SIGUSR1, low->config[2]);
+	run(_metadata, self, variant, 10000, SIGUSR1);
+	EXPECT_LE(512 - 256, request(SIZE, pid, 0, 0));
+	EXPECT_EQ(0, request(CLEAR, pid, 0, 0));
 
 	/* Off, then gone */
 	memcpy(low->config, (config_t) { 0, 0, 0, 0 }, 16);

@@ -164,16 +164,18 @@ TEST_F(bts, config_ignores)
 		.flags = PTRACE_BTS_O_ALLOC,
 		.signal = 12345,
 		.bts_size = 77,
+		.lost = 88,
 	};
 
-	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &config, sizeof(config)));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &config, sizeof(config)));
 	config.size = UINT32_MAX;
 	config.flags = PTRACE_BTS_O_TRACE;
-	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &config, sizeof(config)));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &config, sizeof(config)));
 	run(_metadata, self->pid, 0, ROUNDS);
 	check_unchanged(_metadata, self->pid);
 	EXPECT_EQ(12345U, config.signal);
 	EXPECT_EQ(77U, config.bts_size);
+	EXPECT_EQ(88U, config.lost);
 }
 
 TEST_F(bts, get_drain_clear)
@@ -347,6 +349,7 @@ TEST_F(bts, config_size)
 		char tail[8192];
 	} large = { .config = { CAPACITY * RECORD, 0xb, 0, 0 } };
 	const long page = getpagesize();
+	long i;
 
 	large.config.flags = PTRACE_BTS_O_TRACE | PTRACE_BTS_O_ALLOC;
 	EXPECT_EQ(-EIO, request(PTRACE_BTS_CONFIG, self->pid, &large, 0));
@@ -357,24 +360,34 @@ TEST_F(bts, config_size)
 	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, -1UL));
 	check_all_but_config(_metadata, self->pid, -ESRCH);
 
-	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &large, 17));
-	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &large, 24));
-	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &large, page));
+	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &large, 16));
+	/* A part of a field is as good as none of it. */
+	for (i = 17; i < 24; i++)
+		EXPECT_EQ(i, request(PTRACE_BTS_CONFIG, self->pid, &large, i));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &large, 24));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &large, 25));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &large, 32));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &large, page));
 	run(_metadata, self->pid, 0, ROUNDS);
 
 	/* A tail of a later kernel's structure, at its beginning and its end. */
 	large.tail[0] = 1;
-	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, 17));
-	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, 24));
+	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, 25));
+	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, 32));
 	large.tail[0] = 0;
 	large.tail[7] = 1;
-	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, 24));
+	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, 32));
 	large.tail[7] = 0;
-	large.tail[page - 17] = 1;
+	large.tail[page - 25] = 1;
 	EXPECT_EQ(-E2BIG, request(PTRACE_BTS_CONFIG, self->pid, &large, page));
 	check_unchanged(_metadata, self->pid);
-	EXPECT_EQ(16, request(PTRACE_BTS_CONFIG, self->pid, &large, page - 1));
+	EXPECT_EQ(24, request(PTRACE_BTS_CONFIG, self->pid, &large, page - 1));
 	EXPECT_EQ(0, count(self->pid));
+	/* What is not in what was given is not looked at. */
+	memset(large.tail, 1, sizeof(large.tail));
+	large.config.lost = -1ULL;
+	for (i = 16; i <= 24; i++)
+		EXPECT_EQ(i, request(PTRACE_BTS_CONFIG, self->pid, &large, i));
 }
 
 TEST_F(bts, status_size)
@@ -392,15 +405,23 @@ TEST_F(bts, status_size)
 
 	/* What a later kernel would know more is not touched. */
 	memset(page, 0x55, sizeof(page));
-	EXPECT_EQ(16, request(PTRACE_BTS_STATUS, self->pid, page, getpagesize()));
+	EXPECT_EQ(24, request(PTRACE_BTS_STATUS, self->pid, page, getpagesize()));
 	EXPECT_EQ(CAPACITY * RECORD, config->size);
 	EXPECT_EQ((uint32_t)PTRACE_BTS_O_TRACE, config->flags);
 	EXPECT_EQ(0U, config->signal);
 	EXPECT_EQ(24U, config->bts_size);
-	for (i = 16; i < sizeof(page); i++)
+	EXPECT_EQ(NR_TAKEN - CAPACITY, (long)config->lost);
+	for (i = 24; i < sizeof(page); i++)
 		ASSERT_EQ(0x55, page[i]);
-	EXPECT_EQ(16, request(PTRACE_BTS_STATUS, self->pid, page, 17));
-	EXPECT_EQ(0x55, page[16]);
+	/* Nor what this program does not know. */
+	for (i = 16; i <= 24; i++) {
+		memset(page, 0x55, sizeof(page));
+		EXPECT_EQ(i, request(PTRACE_BTS_STATUS, self->pid, page, i));
+		EXPECT_EQ(24U, config->bts_size);
+		EXPECT_EQ(0x55, page[i]);
+	}
+	EXPECT_EQ(24, request(PTRACE_BTS_STATUS, self->pid, page, 32));
+	EXPECT_EQ(0x55, page[24]);
 }
 
 TEST_F(bts, flags)
@@ -442,7 +463,9 @@ TEST_F(bts, flags)
 TEST_F(bts, not_supported)
 {
 	const uint32_t good = PTRACE_BTS_O_TRACE | PTRACE_BTS_O_ALLOC;
-	struct ptrace_bts_config config = { 48, good | PTRACE_BTS_O_SIGNAL, SIGUSR1, 0 };
+	struct ptrace_bts_config config = {
+		48, good | PTRACE_BTS_O_SIGNAL | PTRACE_BTS_O_SCHED, SIGUSR1, 0, 0
+	};
 	int configured;
 
 	for (configured = 0; configured < 2; configured++) {
@@ -451,9 +474,6 @@ TEST_F(bts, not_supported)
 
 		EXPECT_EQ(-EOPNOTSUPP, configure(self->pid, 48, good | PTRACE_BTS_O_SCHED));
 		EXPECT_EQ(-EOPNOTSUPP, configure(self->pid, 48, PTRACE_BTS_O_SCHED));
-		config.signal = SIGUSR1;
-		EXPECT_EQ(-EOPNOTSUPP, request(PTRACE_BTS_CONFIG, self->pid, &config, 16));
-		config.signal = 64;
 		EXPECT_EQ(-EOPNOTSUPP, request(PTRACE_BTS_CONFIG, self->pid, &config, 16));
 
 		if (configured)
@@ -490,7 +510,7 @@ TEST_F(bts, bad_pointers)
 					   CAPACITY * RECORD));
 	}
 	/* A structure that is there but for its tail. */
-	memcpy(pages + 2 * page - 20, &config, sizeof(config));
+	memcpy(pages + 2 * page - 20, &config, 16);
 	EXPECT_EQ(-EFAULT, request(PTRACE_BTS_CONFIG, self->pid, pages + 2 * page - 20, 24));
 	check_unchanged(_metadata, self->pid);
 
