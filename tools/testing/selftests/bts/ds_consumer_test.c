@@ -514,8 +514,8 @@ RUN(swap_three_late, DS_TEST_SWAP, 3, 4096, ROUNDS, .late = true);
 RUN(swap_least, DS_TEST_SWAP, 4, DS_TEST_HEADROOM + 1, FEW_ROUNDS);
 RUN(swap_lose, DS_TEST_SWAP, 2, 512, MANY_ROUNDS, .config.flags = DS_TEST_LOSE, .loses = true);
 RUN(swap_lose_unread, DS_TEST_SWAP, 3, 1000, ROUNDS, .config.flags = DS_TEST_LOSE, .unread = true);
-RUN(restart_one, DS_TEST_RESTART, 1, 1024, ROUNDS);
-RUN(restart_spares, DS_TEST_RESTART, 8, 512, ROUNDS);
+RUN(restart_one, DS_TEST_RESTART, 1, 1024, MANY_ROUNDS);
+RUN(restart_spares, DS_TEST_RESTART, 8, 512, MANY_ROUNDS);
 RUN(defer_one, DS_TEST_DEFER, 1, 512, ROUNDS);
 RUN(defer_late, DS_TEST_DEFER, 1, 4096, ROUNDS, .late = true);
 RUN(defer_least, DS_TEST_DEFER, 2, DS_TEST_HEADROOM + 1, FEW_ROUNDS);
@@ -560,6 +560,8 @@ static void check_mode(struct __test_metadata *_metadata, const struct consumer 
 	const struct ds_test_stats *stats = &c->stats;
 	const uint64_t all = BRANCHES(variant->rounds);
 	const uint32_t size = c->config.records;
+	/* Nothing is asked when a buffer is full at the task's very end. */
+	uint64_t unanswered = 0;
 
 	switch (c->config.mode) {
 	case DS_TEST_SWAP:
@@ -573,19 +575,19 @@ static void check_mode(struct __test_metadata *_metadata, const struct consumer 
 				EXPECT_LE(c->config.buffers * (size - DS_TEST_HEADROOM), c->nr);
 			break;
 		}
-		EXPECT_EQ(stats->full, stats->swaps_nmi + stats->swaps + stats->resumes);
+		unanswered = stats->full - stats->swaps_nmi - stats->swaps - stats->resumes;
 		if ((uint64_t)c->config.buffers * (size - DS_TEST_HEADROOM) >= all)
 			EXPECT_EQ(0, stats->resumes);
 		check_prefix(_metadata, c, all);
 		break;
 	case DS_TEST_RESTART:
 		EXPECT_LT(0, stats->restarts);
-		EXPECT_LE(stats->full - 1, stats->restarts);
+		EXPECT_EQ(stats->full, stats->restarts + c->stopped);
 		EXPECT_LE(check_pieces(_metadata, c, all), stats->restarts);
 		break;
 	case DS_TEST_DEFER:
 		EXPECT_LT(0, stats->resumes);
-		EXPECT_EQ(stats->full, stats->resumes);
+		unanswered = stats->full - stats->resumes;
 		check_prefix(_metadata, c, all);
 		break;
 	case DS_TEST_NEVER:
@@ -603,7 +605,7 @@ static void check_mode(struct __test_metadata *_metadata, const struct consumer 
 	if (!(c->config.flags & DS_TEST_LOSE))
 		EXPECT_EQ(0, stats->lost);
 	if (c->config.mode == DS_TEST_SWAP || c->config.mode == DS_TEST_DEFER)
-		EXPECT_FALSE(c->stopped);
+		EXPECT_EQ(unanswered, c->stopped);
 	EXPECT_EQ(0, stats->dropped);
 }
 
