@@ -17,21 +17,30 @@ FIXTURE_VARIANT_ADD(overflow, ignored_signal) { SIGCHLD };
 FIXTURE_VARIANT_ADD(overflow, realtime_signal) { 40 };
 FIXTURE_VARIANT_ADD(overflow, sigtrap) { SIGTRAP };
 
-FIXTURE_SETUP(overflow)
-{
-	const char *why = no_bts(_metadata);
+/* What only signals do; SIGTRAP, by which a run ends, is no help there. */
+FIXTURE(by_signal) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE_VARIANT(by_signal) { int sig; };
+FIXTURE_VARIANT_ADD(by_signal, usr1) { SIGUSR1 };
+FIXTURE_VARIANT_ADD(by_signal, chld) { SIGCHLD };
+FIXTURE_VARIANT_ADD(by_signal, realtime) { 40 };
 
-	if (why)
-		SKIP(return, "%s", why);
-	self->rounds = shared_page();
-	self->pid = spawn_counting(_metadata, self->rounds);
-}
-
-FIXTURE_TEARDOWN(overflow)
-{
-	kill(self->pid, SIGKILL);
-	waitpid(self->pid, NULL, __WALL);
-}
+#define SETUP_AND_TEARDOWN(name)			\
+	FIXTURE_SETUP(name)				\
+	{						\
+		const char *why = no_bts(_metadata);	\
+							\
+		if (why)				\
+			SKIP(return, "%s", why);	\
+		self->rounds = shared_page();		\
+		self->pid = spawn_counting(_metadata, self->rounds); \
+	}						\
+	FIXTURE_TEARDOWN(name)				\
+	{						\
+		kill(self->pid, SIGKILL);		\
+		waitpid(self->pid, NULL, __WALL);	\
+	}
+SETUP_AND_TEARDOWN(overflow)
+SETUP_AND_TEARDOWN(by_signal)
 
 TEST_F(overflow, everything)
 {
@@ -349,10 +358,8 @@ TEST_F(overflow, attached)
 }
 
 /* What is asked for last is what happens. */
-TEST_F(overflow, signal_before_event)
+TEST_F(by_signal, signal_before_event)
 {
-	if (!variant->sig)
-		SKIP(return, "of signals only");
 	ASSERT_EQ(0, set_options(self->pid, PTRACE_O_TRACEBTS));
 	ASSERT_EQ(16, trace_all(self->pid, MIN_CAPACITY, variant->sig));
 	EXPECT_LT(0, take_run(_metadata, self->pid, variant->sig, 0, 1000));
@@ -365,14 +372,11 @@ TEST_F(overflow, signal_before_event)
 }
 
 /* A signal that the tracee blocks would not stop it. */
-TEST_F(overflow, blocked)
+TEST_F(by_signal, blocked)
 {
 	const int sig = variant->sig;
 	uint64_t next = 0;
 
-	/* Who blocks SIGTRAP does not come past the instruction that ends a run. */
-	if (!sig || sig == SIGTRAP)
-		SKIP(return, "of signals only that are no trap");
 	ASSERT_EQ(16, trace_all(self->pid, MIN_CAPACITY, sig));
 	ASSERT_EQ(0, block(self->pid, sig));
 	EXPECT_LT(0, take_run(_metadata, self->pid, 0, 0, 1000));
@@ -398,16 +402,14 @@ TEST_F(overflow, blocked)
 }
 
 /* Somebody else's signal of the same number is the tracee's. */
-TEST_F(overflow, sent_by_others)
+TEST_F(by_signal, sent_by_others)
 {
-	const int sig = variant->sig ?: SIGUSR1;
+	const int sig = variant->sig;
 	const uint64_t end = 2000;
 	int status, sent = 0, seen = 0;
 	siginfo_t info;
 	uint64_t next = 0;
 
-	if (sig == SIGTRAP)
-		SKIP(return, "also ends a run");
 	ASSERT_EQ(16, trace_all(self->pid, MIN_CAPACITY, variant->sig));
 	start(_metadata, self->pid, 0, end);
 	for (;;) {
@@ -564,24 +566,20 @@ static void deliver(struct __test_metadata *_metadata, int sig, int flags)
 	kill_and_reap(_metadata, pid);
 }
 
-TEST_F(overflow, handled)
+TEST_F(by_signal, handled)
 {
-	if (!variant->sig || variant->sig == SIGTRAP)
-		SKIP(return, "of signals only that are no trap");
 	deliver(_metadata, variant->sig, 0);
 	deliver(_metadata, variant->sig, SA_NODEFER);
 	deliver(_metadata, variant->sig, SA_RESTART | SA_NODEFER);
 }
 
 /* Delivered without a drain: the handler does not begin before that. */
-TEST_F(overflow, delivered_undrained)
+TEST_F(by_signal, delivered_undrained)
 {
 	const int sig = variant->sig;
 	uint64_t next = 0;
 	pid_t pid;
 
-	if (!sig || sig == SIGTRAP)
-		SKIP(return, "of signals only that are no trap");
 	handled = shared_page();
 	pid = spawn_with(_metadata, sig, 0, handler);
 	ASSERT_EQ(16, trace_all(pid, MIN_CAPACITY, sig));
@@ -602,13 +600,11 @@ TEST_F(overflow, delivered_undrained)
 	kill_and_reap(_metadata, pid);
 }
 
-TEST_F(overflow, ignored)
+TEST_F(by_signal, ignored)
 {
 	uint64_t next = 0;
 	pid_t pid;
 
-	if (!variant->sig || variant->sig == SIGTRAP)
-		SKIP(return, "of signals only that are no trap");
 	handled = shared_page();
 	pid = spawn_with(_metadata, variant->sig, 0, NULL);
 	ASSERT_EQ(16, trace_all(pid, MIN_CAPACITY, variant->sig));
@@ -624,21 +620,25 @@ TEST_F(overflow, ignored)
 }
 
 /* Nobody handles it, and it is delivered. */
-TEST_F(overflow, default_action)
+TEST_F(by_signal, default_action)
 {
 	uint64_t next = 0;
 	int status;
 	pid_t pid;
 
-	if (!variant->sig || variant->sig == SIGCHLD)
-		SKIP(return, "of signals only that end a program");
 	pid = spawn(_metadata);
 	ASSERT_EQ(16, trace_all(pid, MIN_CAPACITY, variant->sig));
 	run_to_full(_metadata, pid, variant->sig, &next);
 	resume(_metadata, pid, variant->sig);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFSIGNALED(status));
-	EXPECT_EQ(variant->sig, WTERMSIG(status));
+	if (variant->sig != SIGCHLD) {
+		EXPECT_EQ(variant->sig, status);
+		return;
+	}
+	ASSERT_TRUE(is_full_stop(pid, status, variant->sig));
+	take(_metadata, pid, &next);
+	EXPECT_EQ(0, lost(pid));
+	kill_and_reap(_metadata, pid);
 }
 
 TEST_HARNESS_MAIN
