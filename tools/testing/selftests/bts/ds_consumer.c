@@ -194,8 +194,9 @@ static void consumer_exit(struct tracee *t)
 	get_stats(c, &stats);
 	write_frame(c, STREAM_END, stats.lost, stats.full, NULL);
 	fflush(frames);
-	fprintf(stderr, "thread %d, %s: %llu written, %llu lost, %llu dropped, %llu full, %llu+%llu swaps, %llu resumes, %llu restarts\n",
-		t->index, modes[config.mode], stats.written, stats.lost, stats.dropped, stats.full,
+	fprintf(stderr, "thread %d, %s: %llu written, %llu lost, %llu dropped, %llu full, ",
+		t->index, modes[config.mode], stats.written, stats.lost, stats.dropped, stats.full);
+	fprintf(stderr, "%llu+%llu swaps, %llu resumes, %llu restarts\n",
 		stats.swaps_nmi, stats.swaps, stats.resumes, stats.restarts);
 	check_mode(c, &stats, stopped);
 	close(c->fd);

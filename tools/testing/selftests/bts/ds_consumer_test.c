@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -893,6 +894,88 @@ TEST_F_TIMEOUT(device, nothing_is_left, TIMEOUT)
 			kill_and_reap(_metadata, c);
 		close_all(c);
 	}
+	ASSERT_TRUE(AWAIT(!memory_is_left(_metadata)));
+}
+
+static bool write_to(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY);
+	bool done = fd >= 0 && write(fd, value, strlen(value)) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Faults for the task that asks for them: any allocation, silently */
+static bool inject_faults(void)
+{
+	static const char *const knobs[][2] = {
+		{ "failslab/ignore-gfp-wait", "N" },
+		{ "failslab/verbose", "0" },
+		{ "fail_page_alloc/ignore-gfp-wait", "N" },
+		{ "fail_page_alloc/ignore-gfp-highmem", "N" },
+		{ "fail_page_alloc/min-order", "0" },
+		{ "fail_page_alloc/verbose", "0" },
+	};
+	char path[64];
+	size_t i;
+
+	if (access("/sys/kernel/debug/failslab", F_OK))
+		mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
+	for (i = 0; i < sizeof(knobs) / sizeof(*knobs); i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/%s", knobs[i][0]);
+		if (!write_to(path, knobs[i][1]))
+			return false;
+	}
+	return true;
+}
+
+/* The @n-th allocation fails; whether there were so many */
+static bool start_failing(struct __test_metadata *_metadata, struct consumer *c, int n, int *ret)
+{
+	int nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	char number[16];
+
+	ASSERT_LE(0, nth);
+	snprintf(number, sizeof(number), "%d", n);
+	ASSERT_LT(0, pwrite(nth, number, strlen(number), 0));
+	c->fd = ds_test_open();
+	*ret = c->fd < 0 ? -errno : ds_test_start(c->fd, &c->config);
+	memset(number, 0, sizeof(number));
+	ASSERT_LT(0, pread(nth, number, sizeof(number) - 1, 0));
+	ASSERT_LT(0, pwrite(nth, "0", 1, 0));
+	close(nth);
+	return !atoi(number);
+}
+
+TEST_F_TIMEOUT(device, no_memory, TIMEOUT)
+{
+	struct consumer *c = &self->c;
+	int n, ret, failed = 0;
+	bool fault = true;
+
+	if (!inject_faults())
+		SKIP(return, "no fault injection");
+	c->config = good;
+	spawn(_metadata, c, ROUNDS, SYS_getpid);
+	for (n = 1; fault; n++) {
+		close(c->fd);
+		fault = start_failing(_metadata, c, n, &ret);
+		/* Some the kernel can do without. */
+		ASSERT_TRUE(!ret || (fault && ret == -ENOMEM)) {
+			TH_LOG("fault %d: %s", n, strerror(-ret));
+		}
+		failed += !!ret;
+	}
+	/* The file, the buffers, their memory */
+	EXPECT_LE(3, failed);
+	go(_metadata, c);
+	read_all(_metadata, c, 1);
+	reap(_metadata, c);
+	check_prefix(_metadata, c, BRANCHES(ROUNDS));
+	close(c->fd);
+	c->fd = -1;
 	ASSERT_TRUE(AWAIT(!memory_is_left(_metadata)));
 }
 
