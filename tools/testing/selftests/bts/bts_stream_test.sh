@@ -72,12 +72,12 @@ for workload in next calls far rep syscalls compat; do
 	[ $workload != compat ] || "$here/workload_compat" || continue
 	program $workload 1 0 "$here/workload_$workload"
 done
-program loops 1 20 "$here/workload_loops"
-program exec 1 20 "$here/workload_exec" "$here/workload_loops"
+program loops 1 10 "$here/workload_loops"
+program exec 1 10 "$here/workload_exec" "$here/workload_loops"
 program setjmp 1 1 "$here/workload_setjmp"
 program signals 1 1 "$here/workload_signals"
 program threads 4 1 "$here/workload_threads"
-program mix 1 100 "$here/workload_mix" 300
+program mix 1 60 "$here/workload_mix" 300
 
 if busybox=$(command -v busybox); then
 	input=$(mktemp)
