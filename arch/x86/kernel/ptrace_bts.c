@@ -32,15 +32,13 @@ static_assert(offsetofend(struct ptrace_bts_config, bts_size) ==
 	      PTRACE_BTS_CONFIG_SIZE_VER0);
 static_assert(sizeof(struct ptrace_bts_config) == 24);
 
-/* Records. A buffer that must not wrap is no use below that. */
-#define PTRACE_BTS_MIN_STOPPING	(2 * DS_HEADROOM)
 
 /**
  * struct ptrace_bts - a debugger's branch trace of one task
  * @tracer:	brings the branches
  * @ring:	keeps them; replaced only while @tracer is stopped
- * @signal:	for the tracee when @ring is full; 0 for none; changed only while
- *		@tracer is stopped
+ * @signal:	for the tracee when @ring is full, 0 for none; changed only while
+ *		@tracer is stopped, and under the tracee's siglock
  * @lost_before: what had been lost of @ring at the last CONFIG or CLEAR
  * @ref:	the tracer's reference until it is free, and that of a
  *		PTRACE_BTS_CONFIG under way: the one request during which the
@@ -62,7 +60,7 @@ static bool ptrace_bts_stopping(const struct ptrace_bts *bts)
 
 	/* The option may have come after a buffer that is too small for it. */
 	return (READ_ONCE(bts->tracer.task->ptrace) & PT_TRACE_BTS) &&
-	       branch_ring_capacity(bts->ring) >= PTRACE_BTS_MIN_STOPPING;
+	       branch_ring_capacity(bts->ring) >= ds_room_min();
 }
 
 static void ptrace_bts_put(struct ptrace_bts *bts)
@@ -109,39 +107,44 @@ static enum ds_answer ptrace_bts_full(struct ds_tracer *tracer)
 	return DS_LATER;
 }
 
-/* Have current, a tracee, stop before its next user instruction. */
-static void ptrace_bts_stop(u32 signal)
-{
-	struct sighand_struct *sighand = current->sighand;
-
-	spin_lock_irq(&sighand->siglock);
-	if (!signal || sigismember(&current->blocked, signal)) {
-		if (task_set_jobctl_pending(current, JOBCTL_TRAP_BTS))
-			signal_wake_up(current, false);
-	} else if (!sigismember(&current->pending.signal, signal)) {
-		send_signal_locked(signal, SEND_SIG_PRIV, current, PIDTYPE_PID);
-	}
-	spin_unlock_irq(&sighand->siglock);
-}
-
 /*
- * The stop means that the tracee is switched away from. When it is switched to
- * again, the debugger has made room, or the tracee gets here and stops again.
+ * Have the tracee stop before its next user instruction. If it does not, because
+ * the debugger made room just then, or some way to user mode leaves out signals,
+ * what it does is recorded, and this is asked again.
  */
 static enum ds_answer ptrace_bts_resume(struct ds_tracer *tracer)
 {
 	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
 	enum ds_answer answer = DS_STOP;
 
-	/* Against the end of the attachment: it must not leave a stop behind. */
-	read_lock(&tasklist_lock);
+	spin_lock_irq(&current->sighand->siglock);
+	/* The end of the attachment must not leave a stop behind. */
 	if (current->thread.ptrace_bts == bts) {
-		ptrace_bts_stop(bts->signal);
+		if (task_set_jobctl_pending(current, JOBCTL_TRAP_BTS))
+			signal_wake_up(current, false);
 		answer = DS_LATER;
 	}
-	read_unlock(&tasklist_lock);
+	spin_unlock_irq(&current->sighand->siglock);
 
 	return answer;
+}
+
+/**
+ * ptrace_bts_stop_signal - how shall current stop for its full buffer?
+ *
+ * Context: siglock held; current has taken JOBCTL_TRAP_BTS.
+ * Return: the signal for a signal-delivery-stop; 0 for an event stop; below 0
+ *	   where the debugger does not want a stop any more.
+ */
+int ptrace_bts_stop_signal(void)
+{
+	const struct ptrace_bts *bts = current->thread.ptrace_bts;
+
+	if (!bts)
+		return -1;
+	if (bts->signal)
+		return sigismember(&current->blocked, bts->signal) ? 0 : bts->signal;
+	return current->ptrace & PT_TRACE_BTS ? 0 : -1;
 }
 
 static void ptrace_bts_free(struct ds_tracer *tracer)
@@ -180,11 +183,32 @@ static bool ptrace_bts_publish(struct task_struct *child, struct ptrace_bts *bts
 
 	read_lock(&tasklist_lock);
 	ours = child->ptrace && child->parent == current;
-	if (ours)
+	if (ours) {
+		spin_lock_irq(&child->sighand->siglock);
 		child->thread.ptrace_bts = bts;
+		spin_unlock_irq(&child->sighand->siglock);
+	}
 	read_unlock(&tasklist_lock);
 
 	return ours;
+}
+
+/* There is room, or another way to stop: forget a stop that is under way. */
+static void ptrace_bts_no_stop(struct task_struct *child, struct ptrace_bts *bts,
+			       u32 signal)
+{
+	struct sighand_struct *sighand;
+	unsigned long flags;
+
+	sighand = lock_task_sighand(child, &flags);
+	if (!sighand)
+		return;
+
+	if (child->thread.ptrace_bts == bts) {
+		bts->signal = signal;
+		task_clear_jobctl_pending(child, JOBCTL_TRAP_BTS);
+	}
+	unlock_task_sighand(child, &flags);
 }
 
 /**
@@ -194,8 +218,7 @@ static bool ptrace_bts_publish(struct task_struct *child, struct ptrace_bts *bts
  * Its debugger may be dead, and its mm with it. Memory and charge are given
  * back by a work item.
  *
- * Context: tasklist_lock held, for writing and with interrupts off in
- *	    __ptrace_unlink().
+ * Context: tasklist_lock and the tracee's siglock held, interrupts off.
  */
 void ptrace_bts_unlink(struct task_struct *child)
 {
@@ -208,12 +231,24 @@ void ptrace_bts_unlink(struct task_struct *child)
 	ds_tracer_release(&bts->tracer);
 }
 
-/* As ptrace_bts_unlink(), but memory and charge are back when this returns. */
+/*
+ * As ptrace_bts_unlink(), but memory and charge are back when this returns, if
+ * the tracee does not happen to be in ptrace_bts_resume().
+ */
 static void ptrace_bts_end(struct task_struct *child, struct ptrace_bts *bts)
 {
+	struct sighand_struct *sighand;
+	unsigned long flags;
+
 	read_lock(&tasklist_lock);
-	if (child->thread.ptrace_bts == bts)
-		ptrace_bts_unlink(child);
+	sighand = lock_task_sighand(child, &flags);
+	if (sighand) {
+		if (child->thread.ptrace_bts == bts) {
+			task_clear_jobctl_pending(child, JOBCTL_TRAP_BTS);
+			ptrace_bts_unlink(child);
+		}
+		unlock_task_sighand(child, &flags);
+	}
 	read_unlock(&tasklist_lock);
 
 	ds_tracer_flush();
@@ -240,7 +275,7 @@ static struct branch_ring *ptrace_bts_ring(u32 size, bool stopping)
 	 * no ring is of no use.
 	 */
 	u64 capacity = max_t(u64, size / sizeof(struct bts_struct),
-			     stopping ? PTRACE_BTS_MIN_STOPPING : 1);
+			     stopping ? ds_room_min() : 1);
 	struct branch_ring *ring = branch_ring_alloc(capacity, current->mm);
 
 	/* The charge of a tracee that is gone may be on its way back. */
@@ -292,10 +327,7 @@ static int ptrace_bts_replace(struct ptrace_bts *bts, struct branch_ring *ring)
 	return ret;
 }
 
-/*
- * Not one that cannot be stopped at, nor one that job control takes back before
- * it is delivered: no branch may go missing.
- */
+/* Not one that cannot be stopped at, nor one that stops or continues others. */
 static bool ptrace_bts_signal_ok(u32 signal)
 {
 	return signal && valid_signal(signal) && !sig_kernel_only(signal) &&
@@ -373,7 +405,7 @@ static long ptrace_bts_config(struct task_struct *child, void __user *addr,
 				return PTR_ERR(bts);
 		}
 	} else if (cfg.signal &&
-		   branch_ring_capacity(bts->ring) < PTRACE_BTS_MIN_STOPPING) {
+		   branch_ring_capacity(bts->ring) < ds_room_min()) {
 		ret = -EINVAL;
 		goto out;
 	}
@@ -382,8 +414,8 @@ static long ptrace_bts_config(struct task_struct *child, void __user *addr,
 		ret = ds_tracer_stop(&bts->tracer);
 		if (ret)
 			goto out;
-		bts->signal = cfg.signal;
 	}
+	ptrace_bts_no_stop(child, bts, cfg.signal);
 	bts->lost_before = branch_ring_lost(bts->ring);
 
 	if (cfg.flags & PTRACE_BTS_O_TRACE)
@@ -432,8 +464,8 @@ static long ptrace_bts_get_record(struct ptrace_bts *bts, void __user *addr,
 							     sizeof(record);
 }
 
-static long ptrace_bts_drain(struct ptrace_bts *bts, void __user *addr,
-			     unsigned long size)
+static long ptrace_bts_drain(struct task_struct *child, struct ptrace_bts *bts,
+			     void __user *addr, unsigned long size)
 {
 	u64 room = size / sizeof(struct bts_struct);
 	u64 end;
@@ -443,8 +475,10 @@ static long ptrace_bts_drain(struct ptrace_bts *bts, void __user *addr,
 		return -EIO;
 
 	ret = branch_ring_copy_to_user(bts->ring, addr, room, &end);
-	if (ret >= 0)
+	if (ret >= 0) {
 		branch_ring_consume(bts->ring, end);
+		ptrace_bts_no_stop(child, bts, bts->signal);
+	}
 	return ret;
 }
 
@@ -488,10 +522,11 @@ long ptrace_bts_request(struct task_struct *child, long request,
 		return ptrace_bts_get_record(bts, uaddr, data);
 	case PTRACE_BTS_CLEAR:
 		branch_ring_clear(bts->ring);
+		ptrace_bts_no_stop(child, bts, bts->signal);
 		bts->lost_before = branch_ring_lost(bts->ring);
 		return 0;
 	case PTRACE_BTS_DRAIN:
-		return ptrace_bts_drain(bts, uaddr, data);
+		return ptrace_bts_drain(child, bts, uaddr, data);
 	}
 
 	return -EIO;

@@ -47,21 +47,21 @@ struct ds_branch {
 };
 
 /*
- * The interrupt for a full buffer comes late. This many records, at most, are
- * stored after the one it is raised for; a sink that must lose nothing is full
- * while it has no more room than that.
+ * The interrupt for a full buffer comes late: so many records, at most, are
+ * stored after the one it is raised for.
  */
 #define DS_HEADROOM	256
 
 /**
  * enum ds_answer - what becomes of a tracer whose sink is full
  * @DS_STOP:	records no more, until ds_tracer_start()
- * @DS_GO_ON:	records on. The sink has room again, or loses records and
- *		counts them itself
- * @DS_LATER:	records no more for now. As the answer of ops->full: until
- *		ops->resume, before the task's next user instruction, has another
- *		answer. As the answer of ops->resume: until the task is switched
- *		to the next time, when room is looked at again
+ * @DS_GO_ON:	records on. The sink has made room, or loses records and counts
+ *		them itself
+ * @DS_LATER:	as the answer of ops->full: records no more until ops->resume,
+ *		before the task's next user instruction, has another answer. As
+ *		the answer of ops->resume: records on, into what is left of the
+ *		headroom, and asks again at the next PMI or the next time that
+ *		the task is switched to
  */
 enum ds_answer {
 	DS_STOP,
@@ -75,18 +75,20 @@ struct ds_tracer;
  * struct ds_tracer_ops - what a consumer of branches provides: its sink
  * @room:	how many records can be written now; NULL where that has no
  *		limit, because the sink overwrites. Asked whenever recording is
- *		about to begin or to go on. It never shrinks but by @write.
- * @write:	take @nr branches, oldest first; never more than @room said,
- *		unless @full answered DS_GO_ON without room, or the processor
- *		was later than DS_HEADROOM
+ *		about to begin or to go on; while it goes on, only @write takes
+ *		room away. Empty, a sink has ds_room_min() at least
+ * @write:	take @nr branches, oldest first; more than @room said where an
+ *		answer was to go on without room, or where the processor was
+ *		later than DS_HEADROOM
  * @lost:	after the branches written last, some were lost: they found the
  *		staging bank full. How many is not known. May be NULL
- * @full:	@room is not above DS_HEADROOM; nothing is recorded while this
- *		runs. NULL where @room is
- * @resume:	the answer of @full was DS_LATER. Runs in the task itself, with
- *		interrupts on; may sleep. Not called for a task that exits: its
- *		tracer stays stopped. DS_GO_ON must not be the answer without
- *		room. NULL where @full never answers so
+ * @full:	@room is less than half of ds_room_min(), or not much more;
+ *		nothing is recorded while this runs. NULL where @room is
+ * @resume:	the answer of @full was DS_LATER, and there still is no room.
+ *		Runs in the task itself, with interrupts on; may sleep, and then
+ *		also run on after ds_tracer_stop(). Not called for a task that
+ *		exits: its tracer stays stopped. DS_GO_ON must not be the answer
+ *		without room. NULL where @full never answers so
  * @free:	the tracer was released and nothing refers to it any longer.
  *		Runs in a work item or in the task; may sleep
  *
@@ -134,6 +136,7 @@ struct ds_tracer {
 };
 
 bool ds_available(void);
+unsigned int ds_room_min(void);
 int ds_tracer_attach(struct ds_tracer *tracer, struct task_struct *task,
 		     const struct ds_tracer_ops *ops);
 int ds_tracer_start(struct ds_tracer *tracer);

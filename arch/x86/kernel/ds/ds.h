@@ -56,17 +56,15 @@ static inline unsigned int ds_record_size(bool wide)
 }
 
 /*
- * Ask for a PMI when the bank has so many records that a sink with @room for
- * records, and the bank itself, hold what comes until the PMI is taken. The bank
- * leaves twice the headroom: where the processor cannot filter by CPL, the way
- * to the handler is recorded, too.
+ * Ask for a PMI when the bank has @records records, or sooner: above the
+ * threshold it leaves twice the headroom. Where the processor cannot filter by
+ * CPL, the way to the handler is recorded, too.
  */
-static inline void ds_threshold_set(struct debug_store *ds, unsigned int room)
+static inline void ds_threshold_set(struct debug_store *ds, unsigned int records)
 {
 	unsigned int size = ds_record_size(ds_wide());
-	unsigned int most = BTS_BUFFER_SIZE / size - 2 * DS_HEADROOM;
-	unsigned int records = room > DS_HEADROOM ? min(room - DS_HEADROOM, most) : most;
 
+	records = min(records, BTS_BUFFER_SIZE / size - 2 * DS_HEADROOM);
 	ds_set(ds, DS_BTS_THRESHOLD, ds_get(ds, DS_BTS_BASE) + records * size);
 }
 
@@ -104,12 +102,14 @@ int ds_control_init(struct ds_control *control, const struct cpuinfo_x86 *c);
  *		 task is switched to, or at once where ds_tracer_start() returned
  * @DS_FULL:	 the sink is being asked, see ops->full
  * @DS_DEFERRED: they are not recorded until ops->resume said so
+ * @DS_ASKED:	 as DS_RUNNING, and the first time without asking a full sink
  */
 enum ds_state {
 	DS_STOPPED,
 	DS_RUNNING,
 	DS_FULL,
 	DS_DEFERRED,
+	DS_ASKED,
 };
 
 /**

@@ -389,9 +389,10 @@ static void tracee_branches(struct tracee *tracee)
 		local_irq_save(flags);
 		ds = ds_area(smp_processor_id());
 		if (this_cpu_read(ds_cpu.owner)) {
-			store_user(tracee->from, 1);
+			/* Raised for the record at the threshold. */
 			if (ds_get(ds, DS_BTS_INDEX) == ds_get(ds, DS_BTS_THRESHOLD))
 				late = tracee->skid + 1;
+			store_user(tracee->from, 1);
 		} else {
 			tracee->untraced++;
 		}
@@ -559,8 +560,10 @@ static unsigned int threshold(void)
 static void ds_test_threshold(struct kunit *test)
 {
 	const unsigned int most = BTS_BUFFER_SIZE / 24 - 2 * DS_HEADROOM;
-	static const unsigned int rooms[] = {
-		DS_HEADROOM + 1, DS_HEADROOM + 2, 2 * DS_HEADROOM, 1000,
+	const unsigned int least = ds_control.off_os ? DS_HEADROOM + 5 :
+						       DS_HEADROOM + 1025;
+	const unsigned int rooms[] = {
+		least, least + 1, ds_room_min(), least + 1000,
 	};
 	struct sink *sink = sink_alloc(test, 1);
 	unsigned int i;
@@ -573,9 +576,9 @@ static void ds_test_threshold(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(rooms); i++) {
 		sink->room = rooms[i];
 		KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
-		KUNIT_EXPECT_EQ(test, threshold(), rooms[i] - DS_HEADROOM);
+		KUNIT_EXPECT_EQ(test, threshold(), rooms[i] - DS_HEADROOM - 1);
 	}
-	sink->room = most + DS_HEADROOM + 1;
+	sink->room = most + DS_HEADROOM + 2;
 	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
 	KUNIT_EXPECT_EQ(test, threshold(), most);
 	sink->room = UINT_MAX;
@@ -584,7 +587,7 @@ static void ds_test_threshold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sink->fulls, 0);
 
 	/* Who goes on without room gets what a sink without limit gets. */
-	sink->room = DS_HEADROOM;
+	sink->room = least - 1;
 	sink->answer = DS_GO_ON;
 	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
 	KUNIT_EXPECT_EQ(test, threshold(), most);
@@ -601,9 +604,10 @@ static void ds_test_threshold(struct kunit *test)
 	/* A start while the sink is asked is not lost, nor is a stop. */
 	sink->meanwhile = DS_RUNNING;
 	sink->more = 1000;
+	sink->room = least - 1;
 	atomic_set(&sink->tracer.state, DS_RUNNING);
 	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
-	KUNIT_EXPECT_EQ(test, threshold(), 1000);
+	KUNIT_EXPECT_EQ(test, threshold(), least + 1000 - 1 - DS_HEADROOM - 1);
 	KUNIT_EXPECT_TRUE(test, ds_tracer_started(&sink->tracer));
 
 	sink->room = 0;
@@ -611,6 +615,18 @@ static void ds_test_threshold(struct kunit *test)
 	sink->answer = DS_GO_ON;
 	KUNIT_EXPECT_FALSE(test, ds_arm(&sink->tracer));
 	KUNIT_EXPECT_FALSE(test, ds_tracer_started(&sink->tracer));
+
+	/* Asked already: records the least there can be, once. */
+	sink->answer = DS_STOP;
+	sink->meanwhile = -1;
+	sink->fulls = 0;
+	sink->room = 0;
+	atomic_set(&sink->tracer.state, DS_ASKED);
+	KUNIT_EXPECT_TRUE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, threshold(), least - DS_HEADROOM - 1);
+	KUNIT_EXPECT_EQ(test, sink->fulls, 0);
+	KUNIT_EXPECT_FALSE(test, ds_arm(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, sink->fulls, 1);
 
 	/* A bank without room for one more record may have lost some. */
 	sink->room = UINT_MAX;
@@ -642,16 +658,16 @@ static struct sink *sink_start(struct kunit *test, struct tracee *tracee,
 /* Another buffer in the NMI: every record arrives, and tracing never stops. */
 static void ds_test_full_go_on(struct kunit *test)
 {
-	static const unsigned int skids[] = { 1, 100, DS_HEADROOM - 1 };
+	static const unsigned int skids[] = { 1, 100, DS_HEADROOM };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(skids); i++) {
 		struct tracee *tracee = tracee_create(test, 0);
-		struct sink *sink = sink_start(test, tracee, 1, 600);
+		struct sink *sink = sink_start(test, tracee, 1, ds_room_min());
 
 		tracee->skid = skids[i];
 		sink->answer = DS_GO_ON;
-		sink->more = 600;
+		sink->more = ds_room_min();
 		tracee_store(tracee, 1, 50000);
 		KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink->tracer), 0);
 		KUNIT_EXPECT_EQ(test, sink->nr, 50000);
@@ -667,13 +683,13 @@ static void ds_test_full_go_on(struct kunit *test)
 static void ds_test_full_later(struct kunit *test)
 {
 	struct tracee *tracee = tracee_create(test, 0);
-	struct sink *sink = sink_start(test, tracee, 1, 600);
+	struct sink *sink = sink_start(test, tracee, 1, ds_room_min());
 
 	tracee->user = true;
 	tracee->skid = 10;
 	sink->answer = DS_LATER;
 	sink->later = DS_GO_ON;
-	sink->more = 600;
+	sink->more = ds_room_min();
 	tracee_store(tracee, 1, 50000);
 	KUNIT_EXPECT_GT(test, sink->fulls_in_nmi, 0);
 	KUNIT_EXPECT_EQ(test, sink->resumes, sink->fulls);
@@ -682,34 +698,45 @@ static void ds_test_full_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sink->nr, 50000);
 	KUNIT_EXPECT_TRUE(test, sink->in_order);
 
-	/* "Later" again: nothing until the next switch to the task. */
-	sink->room = 0;
+	/* "Later" again: goes on, and asks again with the next PMI. */
+	sink->room = 200;
 	sink->more = 0;
 	sink->later = DS_LATER;
-	tracee_store(tracee, tracee->from, 1);
-	KUNIT_EXPECT_TRUE(test, ds_tracer_started(&sink->tracer));
-	KUNIT_EXPECT_EQ(test, sink->nr, 50000);
-	KUNIT_EXPECT_EQ(test, tracee->untraced, 1);
-	sink->room = 1000;
-	sink->next = tracee->from;
+	sink->resumes = 0;
 	tracee_store(tracee, tracee->from, 100);
-	KUNIT_EXPECT_EQ(test, ds_tracer_sync(&sink->tracer), 0);
+	KUNIT_EXPECT_TRUE(test, ds_tracer_started(&sink->tracer));
+	KUNIT_EXPECT_EQ(test, tracee->untraced, 0);
 	KUNIT_EXPECT_EQ(test, sink->nr, 50100);
-	KUNIT_EXPECT_EQ(test, tracee->untraced, 1);
+	if (ds_control.off_os)
+		KUNIT_EXPECT_GT(test, sink->resumes, 2);
+
+	/* Room that came meanwhile: nobody is asked. */
+	tracee->user = false;
+	sink->room = 0;
+	sink->resumes = 0;
+	tracee_store(tracee, tracee->from, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sink->tracer.state), DS_DEFERRED);
+	sink->room = 10000;
+	tracee->user = true;
+	tracee_store(tracee, tracee->from, 100);
+	KUNIT_EXPECT_EQ(test, sink->resumes, 0);
+	KUNIT_EXPECT_EQ(test, ds_tracer_sync(&sink->tracer), 0);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50200);
+	KUNIT_EXPECT_EQ(test, tracee->untraced, 0);
 
 	/* "Stop" is until the next start. */
 	sink->room = 0;
 	sink->later = DS_STOP;
 	tracee_store(tracee, tracee->from, 1);
 	KUNIT_EXPECT_FALSE(test, ds_tracer_started(&sink->tracer));
-	sink->room = 1000;
+	sink->room = 10000;
 	tracee_store(tracee, tracee->from, 1);
-	KUNIT_EXPECT_EQ(test, sink->nr, 50100);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50200);
 	sink->next = tracee->from;
 	KUNIT_EXPECT_EQ(test, ds_tracer_start(&sink->tracer), 0);
 	tracee_store(tracee, tracee->from, 100);
 	KUNIT_EXPECT_EQ(test, ds_tracer_stop(&sink->tracer), 0);
-	KUNIT_EXPECT_EQ(test, sink->nr, 50200);
+	KUNIT_EXPECT_EQ(test, sink->nr, 50300);
 	KUNIT_EXPECT_TRUE(test, sink->in_order);
 
 	tracee_end(tracee);
@@ -754,7 +781,7 @@ static void ds_test_full_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ds_tracer_start(&sink->tracer), 0);
 	tracee_store(tracee, 2, 1);
 	KUNIT_EXPECT_EQ(test, sink->fulls, 2);
-	sink->more = 1000;
+	sink->more = 10000;
 	tracee->user = true;
 	tracee_store(tracee, 2, 2);
 	KUNIT_EXPECT_EQ(test, sink->resumes, 1);
@@ -768,14 +795,14 @@ static void ds_test_full_end(struct kunit *test)
 /* The threshold is that of the task that runs, whoever ran before. */
 static void ds_test_full_switch(struct kunit *test)
 {
-	static const unsigned int rooms[] = { DS_HEADROOM + 10, 20000 };
+	const unsigned int rooms[] = { ds_room_min(), 20000 };
 	struct tracee *tracee[2];
 	struct sink *sink[2];
 	unsigned int i, n;
 
 	for (i = 0; i < 2; i++) {
 		tracee[i] = tracee_create(test, 0);
-		tracee[i]->skid = DS_HEADROOM - 1;
+		tracee[i]->skid = DS_HEADROOM;
 		sink[i] = sink_start(test, tracee[i], 1, rooms[i]);
 		sink[i]->answer = DS_GO_ON;
 	}

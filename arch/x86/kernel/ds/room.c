@@ -27,7 +27,7 @@ static bool ds_defer(struct ds_tracer *tracer)
 	/* The NMI may have interrupted user mode, or the way back to it. */
 	bool nmi = in_nmi() && tracer->task == current;
 
-	if (tracer->queued)
+	if (READ_ONCE(tracer->queued))
 		return true;
 
 	WRITE_ONCE(tracer->queued, true);
@@ -42,9 +42,37 @@ static bool ds_defer(struct ds_tracer *tracer)
 	return false;
 }
 
+/*
+ * The least distance from an empty bank to the threshold, in records. Branches
+ * into and out of the kernel are stored, too, and where the processor cannot
+ * filter by CPL all that a handler does on its way out: without that much, each
+ * PMI would raise the next.
+ */
+static unsigned int ds_slack(void)
+{
+	return ds_control.off_os ? 4 : 1024;
+}
+
+/**
+ * ds_room_min - how much room a sink with a limit has to have when it is empty
+ *
+ * Context: Any, where ds_available().
+ * Return: the number of records.
+ */
+unsigned int ds_room_min(void)
+{
+	return 2 * (DS_HEADROOM + (ds_control.off_os ? 0 : ds_slack()));
+}
+
 static unsigned int ds_room(struct ds_tracer *tracer)
 {
 	return tracer->ops->room ? tracer->ops->room(tracer) : UINT_MAX;
+}
+
+/* The record at the threshold and those after it fit, not sooner than the slack. */
+static bool ds_has_room(unsigned int room)
+{
+	return room > DS_HEADROOM + ds_slack();
 }
 
 /* What shall become of a tracer whose sink is full? */
@@ -70,25 +98,83 @@ static enum ds_state ds_full(struct ds_tracer *tracer)
  */
 bool ds_arm(struct ds_tracer *tracer)
 {
-	enum ds_state state;
+	struct debug_store *ds = ds_area(smp_processor_id());
 	unsigned int room;
+	int state;
 
-	/* The sink's room is read after the state: see ds_tracer_start(). */
-	while (atomic_read_acquire(&tracer->state) == DS_RUNNING) {
+	for (;;) {
+		/* Acquire: see ds_tracer_start() about the sink's room. */
+		state = atomic_read_acquire(&tracer->state);
+		if (state != DS_RUNNING && state != DS_ASKED)
+			return false;
+
 		room = ds_room(tracer);
-		if (room <= DS_HEADROOM) {
-			if (atomic_cmpxchg(&tracer->state, DS_RUNNING, DS_FULL) != DS_RUNNING)
-				continue;
-			state = ds_full(tracer);
-			if (atomic_cmpxchg(&tracer->state, DS_FULL, state) != DS_FULL ||
-			    state != DS_RUNNING)
-				continue;
-			room = ds_room(tracer);
+		if (ds_has_room(room)) {
+			ds_threshold_set(ds, room - DS_HEADROOM - 1);
+			return true;
 		}
-		ds_threshold_set(ds_area(smp_processor_id()), room);
-		return true;
+
+		if (state == DS_ASKED) {
+			if (atomic_cmpxchg(&tracer->state, DS_ASKED, DS_RUNNING) != DS_ASKED)
+				continue;
+			ds_threshold_set(ds, ds_slack());
+			return true;
+		}
+
+		if (atomic_cmpxchg(&tracer->state, DS_RUNNING, DS_FULL) != DS_RUNNING)
+			continue;
+		state = ds_full(tracer);
+		if (atomic_cmpxchg(&tracer->state, DS_FULL, state) == DS_FULL &&
+		    state == DS_RUNNING) {
+			room = ds_room(tracer);
+			ds_threshold_set(ds, ds_has_room(room) ? room - DS_HEADROOM - 1 :
+								 UINT_MAX);
+			return true;
+		}
 	}
-	return false;
+}
+
+static enum ds_state ds_after(enum ds_answer answer)
+{
+	switch (answer) {
+	case DS_GO_ON:
+		return DS_RUNNING;
+	case DS_LATER:
+		return DS_ASKED;
+	default:
+		return DS_STOPPED;
+	}
+}
+
+/* Leave DS_DEFERRED, unless somebody else decided or asks to be asked again. */
+static void ds_undefer(struct ds_tracer *tracer, enum ds_state state)
+{
+	lockdep_assert_irqs_disabled();
+
+	if (tracer->queued)
+		return;
+	if (atomic_cmpxchg(&tracer->state, DS_DEFERRED, state) != DS_DEFERRED)
+		return;
+	/* Not to @tracer: it may have been released and followed. */
+	if (state != DS_STOPPED)
+		ds_hand_over(READ_ONCE(current->thread.ds_tracer));
+}
+
+/* Is the sink still to be asked? Else records, or leaves it to somebody else. */
+static bool ds_still_full(struct ds_tracer *tracer)
+{
+	bool full = false;
+
+	/* Who stops the tracer waits for this CPU before the sink changes. */
+	local_irq_disable();
+	if (atomic_read_acquire(&tracer->state) == DS_DEFERRED) {
+		full = !ds_has_room(ds_room(tracer));
+		if (!full)
+			ds_undefer(tracer, DS_RUNNING);
+	}
+	local_irq_enable();
+
+	return full;
 }
 
 /**
@@ -106,16 +192,12 @@ void ds_resume(struct callback_head *work)
 	/* From here on it may be queued again, and then is asked again. */
 	WRITE_ONCE(tracer->queued, false);
 
-	if (atomic_read(&tracer->state) == DS_DEFERRED) {
+	if (ds_still_full(tracer)) {
 		if (!(current->flags & PF_EXITING))
 			answer = tracer->ops->resume(tracer);
 
 		local_irq_disable();
-		atomic_cmpxchg(&tracer->state, DS_DEFERRED,
-			       answer == DS_STOP ? DS_STOPPED : DS_RUNNING);
-		/* Not to @tracer: it may have been released and followed. */
-		if (answer == DS_GO_ON)
-			ds_hand_over(READ_ONCE(current->thread.ds_tracer));
+		ds_undefer(tracer, ds_after(answer));
 		local_irq_enable();
 	}
 
