@@ -287,8 +287,8 @@ static int ds_test_check(const struct ds_test_config *config)
 		return -EINVAL;
 	if (config->buffers < (swap ? 2 : 1))
 		return -EINVAL;
-	/* With no more room than that, a buffer is full from the beginning. */
-	if (config->records <= DS_HEADROOM)
+	/* With less room than that, a buffer is full from the beginning. */
+	if (config->records < ds_room_min())
 		return -EINVAL;
 	if (config->buffers > DS_TEST_MAX_RECORDS / config->records)
 		return -EINVAL;

@@ -423,7 +423,7 @@ TEST_F(device, refuses)
 	REFUSES(EINVAL, mode, 4);
 	REFUSES(EINVAL, flags, 2);
 	REFUSES(EINVAL, records, 0);
-	REFUSES(EINVAL, records, DS_TEST_HEADROOM);
+	REFUSES(EINVAL, records, DS_TEST_LEAST - 1);
 	REFUSES(EINVAL, records, 1 << 22);
 	REFUSES(EINVAL, records, UINT32_MAX);
 	REFUSES(EINVAL, buffers, 0);
@@ -512,14 +512,14 @@ RUN(swap_many_unread, DS_TEST_SWAP, 1 + BRANCHES(ROUNDS) / 768, 1024, ROUNDS, .u
 RUN(swap_two, DS_TEST_SWAP, 2, 512, ROUNDS);
 RUN(swap_two_late, DS_TEST_SWAP, 2, 512, ROUNDS, .late = true);
 RUN(swap_three_late, DS_TEST_SWAP, 3, 4096, ROUNDS, .late = true);
-RUN(swap_least, DS_TEST_SWAP, 4, DS_TEST_HEADROOM + 1, FEW_ROUNDS);
+RUN(swap_least, DS_TEST_SWAP, 4, DS_TEST_LEAST, FEW_ROUNDS);
 RUN(swap_lose, DS_TEST_SWAP, 2, 512, MANY_ROUNDS, .config.flags = DS_TEST_LOSE, .loses = true);
 RUN(swap_lose_unread, DS_TEST_SWAP, 3, 1000, ROUNDS, .config.flags = DS_TEST_LOSE, .unread = true);
 RUN(restart_one, DS_TEST_RESTART, 1, 1024, MANY_ROUNDS);
 RUN(restart_spares, DS_TEST_RESTART, 8, 512, MANY_ROUNDS);
 RUN(defer_one, DS_TEST_DEFER, 1, 512, ROUNDS);
 RUN(defer_late, DS_TEST_DEFER, 1, 4096, ROUNDS, .late = true);
-RUN(defer_least, DS_TEST_DEFER, 2, DS_TEST_HEADROOM + 1, FEW_ROUNDS);
+RUN(defer_least, DS_TEST_DEFER, 2, DS_TEST_LEAST, FEW_ROUNDS);
 RUN(defer_spares, DS_TEST_DEFER, 5, 1024, ROUNDS);
 RUN(never, DS_TEST_NEVER, 1, 512, ROUNDS);
 RUN(never_unread, DS_TEST_NEVER, 3, 4096, ROUNDS, .unread = true);

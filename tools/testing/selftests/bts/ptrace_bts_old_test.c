@@ -231,7 +231,7 @@ TEST_F(old, session)
 	EXPECT_EQ((unsigned int)(TRACE | SIGNAL), low->config[1]);
 	EXPECT_EQ((unsigned int)SIGUSR1, low->config[2]);
 	run(_metadata, self, variant, 10000, SIGUSR1);
-	EXPECT_LE(512 - 256, request(SIZE, pid, 0, 0));
+	EXPECT_LE(512 - 260, request(SIZE, pid, 0, 0));
 	EXPECT_EQ(0, request(CLEAR, pid, 0, 0));
 
 	/* Off, then gone */

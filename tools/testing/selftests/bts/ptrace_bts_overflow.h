@@ -11,7 +11,7 @@
 #include "ptrace_bts.h"
 
 /* How many records a buffer has room for at most when its tracee is stopped for it */
-#define HEADROOM	256
+#define HEADROOM	260
 
 /* CONFIG with a signal */
 static inline long configure_signal(pid_t pid, uint32_t size, uint32_t flags, uint32_t sig)
