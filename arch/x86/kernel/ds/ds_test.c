@@ -360,14 +360,17 @@ struct tracee {
 	unsigned int		untraced;
 };
 
-/* Raise the PMI, and see it handled. */
+/* Branches until the PMI of the CPU of all tracees is taken, and one more; or 0. */
+static unsigned int late;
+
+/* Raise the PMI, masked as the hardware leaves it, and see it handled. */
 static void raise_pmi(void)
 {
-	struct debug_store *ds = ds_area(smp_processor_id());
-	unsigned int patience = 10 * 1000 * 1000;
+	unsigned int patience = 1000 * 1000;
 
+	apic_write(APIC_LVTPC, APIC_DM_NMI | APIC_LVT_MASKED);
 	__apic_send_IPI(smp_processor_id(), NMI_VECTOR);
-	while (ds_get(ds, DS_BTS_INDEX) != ds_get(ds, DS_BTS_BASE) && --patience)
+	while (apic_read(APIC_LVTPC) & APIC_LVT_MASKED && --patience)
 		cpu_relax();
 }
 
@@ -380,8 +383,8 @@ static void to_user_mode(struct tracee *tracee)
 /* Take branches one by one as a task would in user mode, PMI and all. */
 static void tracee_branches(struct tracee *tracee)
 {
-	unsigned int late = 0, i;
 	struct debug_store *ds;
+	unsigned int i;
 	unsigned long flags;
 
 	to_user_mode(tracee);
@@ -390,7 +393,7 @@ static void tracee_branches(struct tracee *tracee)
 		ds = ds_area(smp_processor_id());
 		if (this_cpu_read(ds_cpu.owner)) {
 			/* Raised for the record at the threshold. */
-			if (ds_get(ds, DS_BTS_INDEX) == ds_get(ds, DS_BTS_THRESHOLD))
+			if (!late && ds_get(ds, DS_BTS_INDEX) == ds_get(ds, DS_BTS_THRESHOLD))
 				late = tracee->skid + 1;
 			store_user(tracee->from, 1);
 		} else {
@@ -432,6 +435,7 @@ static struct tracee *tracee_create(struct kunit *test, int cpu)
 	struct tracee *tracee = kunit_kzalloc(test, sizeof(*tracee), GFP_KERNEL);
 	pid_t pid;
 
+	late = 0;
 	KUNIT_ASSERT_NOT_NULL(test, tracee);
 	init_completion(&tracee->go);
 	init_completion(&tracee->done);

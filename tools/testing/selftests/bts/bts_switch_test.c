@@ -473,7 +473,7 @@ TEST_F(bts_switch, migrated_while_quick)
 	migrate(_metadata, self->cpus, 300000, 0);
 }
 
-TEST_F(bts_switch, untraced_children)
+TEST_F_TIMEOUT(bts_switch, untraced_children, 120)
 {
 	const int rounds = 300;
 	struct traced t;
