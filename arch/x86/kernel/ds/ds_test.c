@@ -809,12 +809,11 @@ static void ds_test_full_switch(struct kunit *test)
 		tracee[i]->skid = DS_HEADROOM;
 		sink[i] = sink_start(test, tracee[i], 1, rooms[i]);
 		sink[i]->answer = DS_GO_ON;
+		sink[i]->more = rooms[i];
 	}
 
 	for (n = 0; n < 50; n++) {
 		for (i = 0; i < 2; i++) {
-			sink[i]->room = rooms[i];
-			sink[i]->more = rooms[i];
 			tracee[i]->from = n * 1000 + 1;
 			tracee[i]->nr = 1000;
 			complete(&tracee[i]->go);
