@@ -32,7 +32,6 @@ static_assert(offsetofend(struct ptrace_bts_config, bts_size) ==
 	      PTRACE_BTS_CONFIG_SIZE_VER0);
 static_assert(sizeof(struct ptrace_bts_config) == 24);
 
-
 /**
  * struct ptrace_bts - a debugger's branch trace of one task
  * @tracer:	brings the branches
@@ -55,7 +54,7 @@ struct ptrace_bts {
 /* Does the tracee stop where the buffer is full? Else the buffer wraps. */
 static bool ptrace_bts_stopping(const struct ptrace_bts *bts)
 {
-	if (bts->signal)
+	if (READ_ONCE(bts->signal))
 		return true;
 
 	/* The option may have come after a buffer that is too small for it. */
@@ -205,7 +204,7 @@ static void ptrace_bts_no_stop(struct task_struct *child, struct ptrace_bts *bts
 		return;
 
 	if (child->thread.ptrace_bts == bts) {
-		bts->signal = signal;
+		WRITE_ONCE(bts->signal, signal);
 		task_clear_jobctl_pending(child, JOBCTL_TRAP_BTS);
 	}
 	unlock_task_sighand(child, &flags);

@@ -75,6 +75,12 @@ static bool ds_has_room(unsigned int room)
 	return room > DS_HEADROOM + ds_slack();
 }
 
+/* A sink that goes on without room is one that has no limit. */
+static void ds_threshold_for(struct debug_store *ds, unsigned int room)
+{
+	ds_threshold_set(ds, ds_has_room(room) ? room - DS_HEADROOM - 1 : UINT_MAX);
+}
+
 /* What shall become of a tracer whose sink is full? */
 static enum ds_state ds_full(struct ds_tracer *tracer)
 {
@@ -110,7 +116,7 @@ bool ds_arm(struct ds_tracer *tracer)
 
 		room = ds_room(tracer);
 		if (ds_has_room(room)) {
-			ds_threshold_set(ds, room - DS_HEADROOM - 1);
+			ds_threshold_for(ds, room);
 			return true;
 		}
 
@@ -126,9 +132,7 @@ bool ds_arm(struct ds_tracer *tracer)
 		state = ds_full(tracer);
 		if (atomic_cmpxchg(&tracer->state, DS_FULL, state) == DS_FULL &&
 		    state == DS_RUNNING) {
-			room = ds_room(tracer);
-			ds_threshold_set(ds, ds_has_room(room) ? room - DS_HEADROOM - 1 :
-								 UINT_MAX);
+			ds_threshold_for(ds, ds_room(tracer));
 			return true;
 		}
 	}

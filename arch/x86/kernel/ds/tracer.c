@@ -238,8 +238,8 @@ int ds_tracer_start(struct ds_tracer *tracer)
  * ds_tracer_stop - record no longer
  * @tracer: attached
  *
- * When this returns, the sink has all there was and is not called any more.
- * Stopping twice is no error.
+ * When this returns, the sink has all there was and is not called any more,
+ * but for an ops->resume that runs. Stopping twice is no error.
  *
  * Context: Process context, may sleep.
  * Return: 0, or -ESRCH where the tracer was released.

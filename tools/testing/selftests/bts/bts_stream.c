@@ -168,21 +168,6 @@ static void stream_exit(struct tracee *t)
 	t->data = NULL;
 }
 
-/* Two programs at a time; what is between them becomes the end of the first. */
-static int split(char **argv, char ***commands)
-{
-	int nr = 0;
-
-	while (*argv && nr < 2) {
-		commands[nr++] = argv;
-		while (*argv && strcmp(*argv, "--"))
-			argv++;
-		if (*argv)
-			*argv++ = NULL;
-	}
-	return nr;
-}
-
 int main(int argc, char **argv)
 {
 	struct tracee_ops ops = {
@@ -192,7 +177,6 @@ int main(int argc, char **argv)
 		.event		= stream_event,
 		.exit		= stream_exit,
 	};
-	char **commands[2];
 	int opt, status;
 
 	while ((opt = getopt(argc, argv, "+b:c:dlo:S:s")) != -1) {
@@ -235,7 +219,7 @@ int main(int argc, char **argv)
 			err(1, "stdout");
 		setvbuf(frames, NULL, _IOFBF, 1 << 16);
 	}
-	status = tracee_run_all(commands, split(argv + optind, commands), &ops);
+	status = tracee_run_all(argv + optind, &ops);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 
 usage:

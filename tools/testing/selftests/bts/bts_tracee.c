@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -115,17 +116,18 @@ static void created(pid_t creator, const struct tracee_ops *ops)
 	}
 }
 
-int tracee_run_all(char ***commands, int nr, const struct tracee_ops *ops)
+static void run(char **argv, const struct tracee_ops *ops)
+{
+	struct tracee *t = find(spawn(argv, ops->options));
+
+	t->index = nr_threads++;
+	t->leader = true;
+}
+
+static int finish(const struct tracee_ops *ops)
 {
 	int status, result = 0;
 	pid_t tid;
-
-	for (; nr; nr--, commands++) {
-		struct tracee *t = find(spawn(*commands, ops->options));
-
-		t->index = nr_threads++;
-		t->leader = true;
-	}
 
 	while ((tid = waitpid(-1, &status, __WALL)) > 0) {
 		struct tracee *t = find(tid);
@@ -176,7 +178,8 @@ int tracee_run_all(char ***commands, int nr, const struct tracee_ops *ops)
 
 int tracee_run(char **argv, const struct tracee_ops *ops)
 {
-	return tracee_run_all(&argv, 1, ops);
+	run(argv, ops);
+	return finish(ops);
 }
 
 void tracee_pin(const struct tracee *t, int cpu)
@@ -201,4 +204,19 @@ int tracee_output(const struct tracee *t, const char *prefix)
 		err(1, "%s", name);
 	free(name);
 	return fd;
+}
+
+int tracee_run_all(char **argv, const struct tracee_ops *ops)
+{
+	while (*argv) {
+		char **command = argv;
+
+		while (*argv && strcmp(*argv, "--"))
+			argv++;
+		/* What is between two commands becomes the end of the first. */
+		if (*argv)
+			*argv++ = NULL;
+		run(command, ops);
+	}
+	return finish(ops);
 }

@@ -49,10 +49,11 @@ struct tracee_ops {
 int tracee_run(char **argv, const struct tracee_ops *ops);
 
 /*
- * The same for several commands at a time, whose first threads have the first
- * indices.  Returns the wait status of one that failed, if any did.
+ * The same for several commands at a time, with "--" between them in @argv, whose
+ * first threads have the first indices.  Returns the wait status of one that
+ * failed, if any did.
  */
-int tracee_run_all(char ***commands, int nr, const struct tracee_ops *ops);
+int tracee_run_all(char **argv, const struct tracee_ops *ops);
 
 /* Moves a stopped thread to one CPU. */
 void tracee_pin(const struct tracee *t, int cpu);

@@ -205,21 +205,6 @@ static void consumer_exit(struct tracee *t)
 	t->data = NULL;
 }
 
-/* Two programs at a time */
-static int split(char **argv, char ***commands)
-{
-	int nr = 0;
-
-	while (*argv && nr < 2) {
-		commands[nr++] = argv;
-		while (*argv && strcmp(*argv, "--"))
-			argv++;
-		if (*argv)
-			*argv++ = NULL;
-	}
-	return nr;
-}
-
 int main(int argc, char **argv)
 {
 	struct tracee_ops ops = {
@@ -230,7 +215,6 @@ int main(int argc, char **argv)
 		.exit		= consumer_exit,
 	};
 	unsigned int mode = sizeof(modes) / sizeof(*modes);
-	char **commands[2];
 	int opt, status;
 
 	while ((opt = getopt(argc, argv, "+b:c:lm:qr:t")) != -1) {
@@ -271,7 +255,7 @@ int main(int argc, char **argv)
 	if (!frames || dup2(2, 1) < 0)
 		err(1, "stdout");
 	setvbuf(frames, NULL, _IOFBF, 1 << 16);
-	status = tracee_run_all(commands, split(argv + optind, commands), &ops);
+	status = tracee_run_all(argv + optind, &ops);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 
 usage:

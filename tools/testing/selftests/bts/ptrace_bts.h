@@ -332,6 +332,10 @@ static inline const char *no_bts(struct __test_metadata *_metadata)
 /* Every test begins so: a tracee stopped before its first round. */
 #define FIXTURE_TRACEE(name)				\
 	FIXTURE(name) { pid_t pid; volatile uint64_t *rounds; }; \
+	FIXTURE_TRACEE_SETUP(name)
+
+/* What follows the variants of a fixture with these two members. */
+#define FIXTURE_TRACEE_SETUP(name)			\
 	FIXTURE_SETUP(name)				\
 	{						\
 		const char *why = no_bts(_metadata);	\

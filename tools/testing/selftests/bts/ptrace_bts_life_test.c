@@ -5,7 +5,7 @@
  *
  * No branch is lost by any of it, none is added, and none tells of the kernel.
  */
-#include "ptrace_bts.h"
+#include "ptrace_bts_call.h"
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -17,36 +17,6 @@
 #define CAPACITY	2000
 
 FIXTURE_TRACEE(life);
-
-/* A system call without a branch of the tracee's */
-asm(".pushsection .text\n"
-    ".globl system_call\n"
-    "system_call:\n"
-    "	syscall\n"
-    "	int3\n"
-    ".popsection\n");
-extern const char system_call[];
-
-static const char path[] = "/proc/self/exe";
-static const char *const args[] = { path, "--help", NULL };
-static const char *const env[] = { NULL };
-
-static void aim_call(struct __test_metadata *_metadata, pid_t pid, long nr,
-		     unsigned long arg0, unsigned long arg1, unsigned long arg2)
-{
-	struct user_regs_struct regs;
-
-	regs_of(_metadata, pid, &regs);
-	regs.orig_rax = -1;
-	regs.rip = (uintptr_t)system_call;
-	regs.rax = nr;
-	regs.rdi = arg0;
-	regs.rsi = arg1;
-	regs.rdx = arg2;
-	regs.r10 = 0;
-	regs.r8 = 0;
-	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
-}
 
 static void set_options(struct __test_metadata *_metadata, pid_t pid, long options)
 {

@@ -7,6 +7,7 @@
  * stop; and the memory comes back. The debugger is another process than the test, for
  * the test is to see what becomes of its tracee.
  */
+#include "ptrace_bts_call.h"
 #include "ptrace_bts_memory.h"
 #include "ptrace_bts_overflow.h"
 
@@ -340,35 +341,6 @@ TEST_F(tracee, attached_again)
 }
 
 /* Threads: one of them stands at its full buffer, and another ends them all. */
-asm(".pushsection .text\n"
-    ".globl end_call\n"
-    "end_call:\n"
-    "	syscall\n"
-    "	int3\n"
-    ".popsection\n");
-extern const char end_call[];
-
-static const char path[] = "/proc/self/exe";
-static const char *const args[] = { path, "--help", NULL };
-static const char *const env[] = { NULL };
-
-static void aim_call(struct __test_metadata *_metadata, pid_t pid, long nr,
-		     unsigned long arg0, unsigned long arg1, unsigned long arg2)
-{
-	struct user_regs_struct regs;
-
-	regs_of(_metadata, pid, &regs);
-	regs.orig_rax = -1;
-	regs.rip = (uintptr_t)end_call;
-	regs.rax = nr;
-	regs.rdi = arg0;
-	regs.rsi = arg1;
-	regs.rdx = arg2;
-	regs.r10 = 0;
-	regs.r8 = 0;
-	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
-}
-
 static pid_t new_thread(struct __test_metadata *_metadata, pid_t pid)
 {
 	unsigned long thread;

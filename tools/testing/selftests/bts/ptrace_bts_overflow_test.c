@@ -24,23 +24,8 @@ FIXTURE_VARIANT_ADD(by_signal, usr1) { SIGUSR1 };
 FIXTURE_VARIANT_ADD(by_signal, chld) { SIGCHLD };
 FIXTURE_VARIANT_ADD(by_signal, realtime) { 40 };
 
-#define SETUP_AND_TEARDOWN(name)			\
-	FIXTURE_SETUP(name)				\
-	{						\
-		const char *why = no_bts(_metadata);	\
-							\
-		if (why)				\
-			SKIP(return, "%s", why);	\
-		self->rounds = shared_page();		\
-		self->pid = spawn_counting(_metadata, self->rounds); \
-	}						\
-	FIXTURE_TEARDOWN(name)				\
-	{						\
-		kill(self->pid, SIGKILL);		\
-		waitpid(self->pid, NULL, __WALL);	\
-	}
-SETUP_AND_TEARDOWN(overflow)
-SETUP_AND_TEARDOWN(by_signal)
+FIXTURE_TRACEE_SETUP(overflow)
+FIXTURE_TRACEE_SETUP(by_signal)
 
 TEST_F(overflow, everything)
 {

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How does a tracee make a system call of the test's choice? Without a branch of its
+ * own, and it stops after it.
+ */
+#ifndef PTRACE_BTS_CALL_H
+#define PTRACE_BTS_CALL_H
+
+#include "ptrace_bts.h"
+
+asm(".pushsection .text\n"
+    ".globl system_call\n"
+    "system_call:\n"
+    "	syscall\n"
+    "	int3\n"
+    ".popsection\n");
+extern const char system_call[];
+
+/* Of an execve(2) that succeeds */
+static const char path[] = "/proc/self/exe";
+static const char *const args[] = { path, "--help", NULL };
+static const char *const env[] = { NULL };
+
+static inline void aim_call(struct __test_metadata *_metadata, pid_t pid, long nr,
+			    unsigned long arg0, unsigned long arg1, unsigned long arg2)
+{
+	struct user_regs_struct regs;
+
+	regs_of(_metadata, pid, &regs);
+	regs.orig_rax = -1;
+	regs.rip = (uintptr_t)system_call;
+	regs.rax = nr;
+	regs.rdi = arg0;
+	regs.rsi = arg1;
+	regs.rdx = arg2;
+	regs.r10 = 0;
+	regs.r8 = 0;
+	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
+}
+
+#endif
