@@ -2,9 +2,7 @@
 /*
  * x86 debug store: what the rest of TCG calls.
  *
- * sysemu/ds_helper.c says what is emulated.  The two hflags HF_BR_OS and
- * HF_BR_USR ask the translator to report taken branches at CPL 0 and at
- * CPL > 0; x86_taken_branch() is where all of them arrive.
+ * sysemu/ds_helper.c says what is emulated.
  */
 #ifndef I386_TCG_DS_H
 #define I386_TCG_DS_H
@@ -20,25 +18,23 @@ uint64_t x86_read_misc_enable(CPUX86State *env);
 bool x86_write_debugctl(CPUX86State *env, uint64_t val);
 bool x86_write_ds_area(CPUX86State *env, uint64_t val);
 
-/* To be called where IA32_DEBUGCTL changed otherwise than by a write. */
-void x86_update_branch_hflags(CPUX86State *env);
 /* Whether a state that was loaded is one this CPU can be in. */
 bool x86_ds_state_valid(CPUX86State *env);
 
-/* The linear address of the instruction at CS:EIP. */
-static inline target_ulong x86_linear_eip(CPUX86State *env)
-{
-    if (env->hflags & HF_CS64_MASK) {
-        return env->eip;
-    }
-    return (uint32_t)(env->segs[R_CS].base + env->eip);
-}
+/* The hflags that ask for what is recorded, or counted as skid. */
+uint32_t x86_bts_hflags(CPUX86State *env);
+/* A branch was taken: record it.  Returns true if a PMI is due. */
+bool x86_bts_retire(CPUX86State *env, target_ulong from, target_ulong to,
+                    int cpl);
 
 /*
- * A branch retired: it was at linear address @from and ran at @cpl; CS:EIP
- * and CPL are the target's already.
+ * Write a PEBS record of the instruction at @from, which made an event for
+ * each of @counters.  Returns false if there is no room; else @reset has the
+ * reset values of the counters, and @pmi says if the threshold is reached.
  */
-void x86_taken_branch(CPUX86State *env, target_ulong from, int cpl);
+bool x86_pebs_store(CPUX86State *env, target_ulong from, int cpl,
+                    uint32_t counters, uint64_t reset[4], bool *pmi);
+
 void x86_debug_exception(CPUX86State *env);
 
 #endif /* !CONFIG_USER_ONLY */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * x86 debug store: which branches are written where, and what that causes?
+ * x86 debug store: what is written where, and what does that cause?
  *
  * Branch Trace Store of Intel's processors: MSRs, the records in guest
- * memory, the interrupt near the end of the buffer, and a log of all records
- * for the host; and BTF, which is in the same MSR.  Section names in comments are those of the Intel SDM vol. 3,
- * chapter "Debug, Branch Profile, TSC, ...".  Not here: PEBS, LBR, branch
- * trace messages on the bus.
+ * memory, the interrupt near the end of the buffer; the records of PEBS, the
+ * other half of the DS area, whose counters are in pmu_helper.c; a log of all
+ * records for the host; and BTF, which is in the same MSR.  Section names in
+ * comments are those of the Intel SDM vol. 3, chapter "Debug, Branch Profile,
+ * TSC, ...".  Not here: LBR, branch trace messages on the bus.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -19,6 +20,8 @@
 #include "sysemu/runstate.h"
 #include "sysemu/sysemu.h"
 #include "tcg/ds.h"
+#include "tcg/pmu.h"
+#include "tcg/retire.h"
 
 #define DEBUGCTL_LBR    (1u << 0)
 #define DEBUGCTL_BTF    (1u << 1)
@@ -185,7 +188,16 @@ static inline char *ds_log_number(char *p, uint64_t val, unsigned base, char end
     return p;
 }
 
-static void ds_log_record(CPUX86State *env, target_ulong from,
+static void ds_log_line(const char *line, size_t len)
+{
+    qemu_mutex_lock(&ds_log.lock);
+    if (ds_log.file) {
+        ds_log_check(fwrite(line, len, 1, ds_log.file) == 1);
+    }
+    qemu_mutex_unlock(&ds_log.lock);
+}
+
+static void ds_log_branch(CPUX86State *env, target_ulong from,
                           target_ulong to, int cpl)
 {
     char line[6 * 21];
@@ -197,12 +209,21 @@ static void ds_log_record(CPUX86State *env, target_ulong from,
     p = ds_log_number(p, env->cr[3], 16, ' ');
     p = ds_log_number(p, from, 16, ' ');
     p = ds_log_number(p, to, 16, '\n');
+    ds_log_line(line, p - line);
+}
 
-    qemu_mutex_lock(&ds_log.lock);
-    if (ds_log.file) {
-        ds_log_check(fwrite(line, p - line, 1, ds_log.file) == 1);
-    }
-    qemu_mutex_unlock(&ds_log.lock);
+static void ds_log_pebs(CPUX86State *env, target_ulong from, int cpl,
+                        uint32_t counters)
+{
+    char line[6 * 21] = "pebs ";
+    char *p = line + strlen(line);
+
+    p = ds_log_number(p, env_cpu(env)->cpu_index, 10, ' ');
+    p = ds_log_number(p, cpl, 10, ' ');
+    p = ds_log_number(p, env->cr[3], 16, ' ');
+    p = ds_log_number(p, from, 16, ' ');
+    p = ds_log_number(p, counters, 16, '\n');
+    ds_log_line(line, p - line);
 }
 
 bool x86_ds_realize(X86CPU *cpu, Error **errp)
@@ -232,13 +253,6 @@ bool x86_ds_realize(X86CPU *cpu, Error **errp)
     return true;
 }
 
-static bool is_canonical(CPUX86State *env, uint64_t addr)
-{
-    int64_t sext = (int64_t)addr >> (env->cr[4] & CR4_LA57_MASK ? 56 : 47);
-
-    return sext == 0 || sext == -1;
-}
-
 static bool bts_enabled(CPUX86State *env, int cpl)
 {
     const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
@@ -248,40 +262,20 @@ static bool bts_enabled(CPUX86State *env, int cpl)
            !(env->msr_debugctl & (cpl == 0 ? ctl->off_os : ctl->off_usr));
 }
 
-/* Ask the translator for the branches that are stored, or counted as skid. */
-void x86_update_branch_hflags(CPUX86State *env)
+uint32_t x86_bts_hflags(CPUX86State *env)
 {
+    uint32_t flags = 0;
+
     if (!env_archcpu(env)->ds_control) {
-        return;
+        return 0;
     }
-    env->hflags &= ~(HF_BR_OS_MASK | HF_BR_USR_MASK);
     if (env->bts_pmi_countdown || bts_enabled(env, 0)) {
-        env->hflags |= HF_BR_OS_MASK;
+        flags |= HF_BR_OS_MASK;
     }
     if (env->bts_pmi_countdown || bts_enabled(env, 3)) {
-        env->hflags |= HF_BR_USR_MASK;
+        flags |= HF_BR_USR_MASK;
     }
-}
-
-/* Interrupt delivery comes here with the big lock, helpers without. */
-static bool lock_iothread(void)
-{
-    if (qemu_mutex_iothread_locked()) {
-        return false;
-    }
-    qemu_mutex_lock_iothread();
-    return true;
-}
-
-static void deliver_pmi(CPUX86State *env)
-{
-    bool locked = lock_iothread();
-
-    env->bts_pmi_countdown = 0;
-    apic_deliver_perf_intr(env_archcpu(env)->apic_state);
-    if (locked) {
-        qemu_mutex_unlock_iothread();
-    }
+    return flags;
 }
 
 uint64_t x86_read_debugctl(CPUX86State *env)
@@ -297,7 +291,8 @@ uint64_t x86_read_ds_area(CPUX86State *env)
 static uint64_t debugctl_valid(CPUX86State *env,
                                const struct X86DSControl *ctl)
 {
-    uint64_t valid = ctl->tr | ctl->bts | ctl->btint | ctl->other;
+    uint64_t valid = ctl->tr | ctl->bts | ctl->btint | ctl->other |
+                     x86_pmu_debugctl(env_archcpu(env));
 
     if (env->features[FEAT_1_ECX] & CPUID_EXT_DSCPL) {
         valid |= ctl->off_os | ctl->off_usr;
@@ -336,10 +331,11 @@ bool x86_write_debugctl(CPUX86State *env, uint64_t val)
     env->msr_debugctl = val;
     if (!(val & ctl->tr) && env->bts_pmi_countdown) {
         /* The interrupt was raised already, it is only late. */
-        deliver_pmi(env);
+        env->bts_pmi_countdown = 0;
+        x86_deliver_pmi(env);
     }
-    x86_update_branch_hflags(env);
-    if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK))) {
+    x86_update_retire_hflags(env);
+    if (!x86_bts_hflags(env)) {
         /* Whoever turned it off may want to look, through 9p for one. */
         ds_log_flush();
     }
@@ -351,21 +347,29 @@ bool x86_write_ds_area(CPUX86State *env, uint64_t val)
     if (!env_archcpu(env)->ds_control) {
         return true;
     }
-    if (!is_canonical(env, val)) {
+    if (!x86_is_canonical(env, val)) {
         return false;
     }
     env->msr_ds_area = val;
     return true;
 }
 
-/* Bits 11 and 12 are read-only: there is a BTS, and no PEBS. */
+/* Read-only bits: is there a PMU, no BTS, no PEBS? */
 uint64_t x86_read_misc_enable(CPUX86State *env)
 {
+    X86CPU *cpu = env_archcpu(env);
     uint64_t val = env->msr_ia32_misc_enable;
 
-    if (env_archcpu(env)->ds_control) {
+    if (cpu->pmu) {
+        val |= MSR_IA32_MISC_ENABLE_PERFMON;
+    }
+    if (cpu->ds_control) {
         val &= ~MSR_IA32_MISC_ENABLE_BTS_UNAVAIL;
-        val |= MSR_IA32_MISC_ENABLE_PEBS_UNAVAIL;
+        if (x86_pmu_has_pebs(cpu)) {
+            val &= ~MSR_IA32_MISC_ENABLE_PEBS_UNAVAIL;
+        } else {
+            val |= MSR_IA32_MISC_ENABLE_PEBS_UNAVAIL;
+        }
     }
     return val;
 }
@@ -400,14 +404,18 @@ typedef struct DSRange {
  */
 static void ds_fault(CPUX86State *env, target_ulong addr)
 {
-    bool locked = lock_iothread();
+    /* Interrupt delivery comes here with the big lock, helpers without. */
+    bool locked = qemu_mutex_iothread_locked();
 
+    if (!locked) {
+        qemu_mutex_lock_iothread();
+    }
     error_report("debug store: CPU %d cannot write to linear address 0x%"
                  PRIx64 " with CR3 0x%" PRIx64 ": machine stopped",
                  env_cpu(env)->cpu_index, (uint64_t)addr,
                  (uint64_t)env->cr[3]);
     qemu_system_guest_panicked(NULL);
-    if (locked) {
+    if (!locked) {
         qemu_mutex_unlock_iothread();
     }
 }
@@ -484,7 +492,11 @@ static void ds_store(const DSRange *range, uint32_t ofs, uint32_t size,
 }
 
 /* Fields of the DS buffer management area, in units of the field size. */
-enum { BTS_BASE, BTS_INDEX, BTS_MAXIMUM, BTS_THRESHOLD, BTS_NR_FIELDS };
+enum {
+    BTS_BASE, BTS_INDEX, BTS_MAXIMUM, BTS_THRESHOLD, BTS_NR_FIELDS,
+    PEBS_BASE = BTS_NR_FIELDS, PEBS_INDEX, PEBS_MAXIMUM, PEBS_THRESHOLD,
+    PEBS_RESET, PEBS_NR_FIELDS = PEBS_RESET + 4,
+};
 
 /*
  * Write one record.  Returns true if it is the one that the interrupt
@@ -536,38 +548,21 @@ static bool bts_store(CPUX86State *env, target_ulong from, target_ulong to,
     ds_store(&area, BTS_INDEX * size, size, next);
 
     if (ds_log.file) {
-        ds_log_record(env, from, to, cpl);
+        ds_log_branch(env, from, to, cpl);
     }
     return index == threshold;
 }
 
-void x86_taken_branch(CPUX86State *env, target_ulong from, int cpl)
+bool x86_bts_retire(CPUX86State *env, target_ulong from, target_ulong to,
+                    int cpl)
 {
-    target_ulong to = x86_linear_eip(env);
-    bool raise = false;
+    bool pmi = false;
 
-    /* In SMM the DS area's addresses mean other memory. */
-    if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK)) ||
-        (env->hflags & HF_SMM_MASK)) {
-        return;
+    if (!env_archcpu(env)->ds_control) {
+        return false;
     }
-
-    /*
-     * A branch to an address that is not canonical faults where it is, and
-     * has not been taken.  TCG faults at the target instead: remember for
-     * that exception's record where it comes from.
-     */
-    if ((env->hflags & HF_CS64_MASK) && !is_canonical(env, to)) {
-        env->bts_bad_branch = from;
-        return;
-    }
-    if (!is_canonical(env, from) && env->bts_bad_branch) {
-        from = env->bts_bad_branch;
-    }
-    env->bts_bad_branch = 0;
-
     if (env->bts_pmi_countdown && --env->bts_pmi_countdown == 0) {
-        raise = true;
+        pmi = true;
     }
     /* A branch across rings is stored if either side is ("crossings"). */
     if ((bts_enabled(env, cpl) || bts_enabled(env, env->hflags & HF_CPL_MASK))
@@ -575,18 +570,67 @@ void x86_taken_branch(CPUX86State *env, target_ulong from, int cpl)
         uint32_t skid = env_archcpu(env)->bts_skid;
 
         if (skid == 0) {
-            raise = true;
+            pmi = true;
         } else if (!env->bts_pmi_countdown) {
             env->bts_pmi_countdown = skid;
         }
     }
-    if (raise) {
-        deliver_pmi(env);
+    if (pmi) {
+        env->bts_pmi_countdown = 0;
     }
-    x86_update_branch_hflags(env);
+    return pmi;
 }
 
-void helper_taken_branch(CPUX86State *env, target_ulong from, uint32_t cpl)
+/* "PEBS Record Format for 6th Generation Intel Core Processor Family" */
+#define PEBS_RECORD_SIZE    200
+
+bool x86_pebs_store(CPUX86State *env, target_ulong from, int cpl,
+                    uint32_t counters, uint64_t reset[4], bool *pmi)
 {
-    x86_taken_branch(env, from, cpl);
+    /* RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP; the others follow in order. */
+    static const uint8_t order[8] = {
+        R_EAX, R_EBX, R_ECX, R_EDX, R_ESI, R_EDI, R_EBP, R_ESP
+    };
+    uint64_t index, next;
+    DSRange area, record;
+    int i;
+
+    /* DTES64 is required: fields have 64 bits in every mode. */
+    if (!ds_map(env, env->msr_ds_area, PEBS_NR_FIELDS * 8, &area)) {
+        return false;
+    }
+    index = ds_load(&area, PEBS_INDEX * 8, 8);
+    next = index + PEBS_RECORD_SIZE;
+    if (next > ds_load(&area, PEBS_MAXIMUM * 8, 8) ||
+        !ds_map(env, index, PEBS_RECORD_SIZE, &record)) {
+        return false;
+    }
+    for (i = 0; i < PEBS_RECORD_SIZE; i += 8) {
+        ds_store(&record, i, 8, 0);
+    }
+    ds_store(&record, 0x00, 8, cpu_compute_eflags(env));
+    ds_store(&record, 0x08, 8, x86_linear_eip(env));
+    for (i = 0; i < CPU_NB_REGS; i++) {
+        target_ulong val = env->regs[i < 8 ? order[i] : i];
+
+        /* "If not in IA-32e mode": bits 63:32 and R8 to R15 are zero. */
+        if (!(env->hflags & HF_LMA_MASK)) {
+            val = i < 8 ? (uint32_t)val : 0;
+        }
+        ds_store(&record, 0x10 + 8 * i, 8, val);
+    }
+    ds_store(&record, 0x90, 8, counters);
+    ds_store(&record, 0xb0, 8, from);
+    ds_store(&record, 0xc0, 8, cpu_get_tsc(env) + env->tsc_offset);
+    smp_wmb();
+    ds_store(&area, PEBS_INDEX * 8, 8, next);
+    if (ds_log.file) {
+        ds_log_pebs(env, from, cpl, counters);
+    }
+
+    for (i = 0; i < 4; i++) {
+        reset[i] = ds_load(&area, (PEBS_RESET + i) * 8, 8);
+    }
+    *pmi = next >= ds_load(&area, PEBS_THRESHOLD * 8, 8);
+    return true;
 }
