@@ -148,9 +148,15 @@ void ds_tracer_flush(void);
 
 void ds_switch_to(struct task_struct *next);
 void ds_dup_task(struct task_struct *child);
+void ds_cpu_emergency_stop(void);
+void ds_cpu_suspend(void);
+void ds_cpu_resume(void);
 #else
 static inline void ds_switch_to(struct task_struct *next) { }
 static inline void ds_dup_task(struct task_struct *child) { }
+static inline void ds_cpu_emergency_stop(void) { }
+static inline void ds_cpu_suspend(void) { }
+static inline void ds_cpu_resume(void) { ds_area_load(); }
 #endif
 
 #endif /* _ASM_X86_DS_H */

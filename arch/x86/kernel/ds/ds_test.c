@@ -831,6 +831,60 @@ static void ds_test_full_switch(struct kunit *test)
 	}
 }
 
+/* A machine that sleeps records nothing, and afterwards for whom it did before. */
+static void ds_test_sleep(struct kunit *test)
+{
+	struct tracee *tracee = tracee_create(test, 0);
+	struct sink *sink = sink_alloc(test, 1);
+	struct ds_tracer *mine;
+	unsigned long flags;
+
+	KUNIT_ASSERT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task, &sink_ops), 0);
+	KUNIT_ASSERT_EQ(test, ds_tracer_start(&sink->tracer), 0);
+
+	/* As if this were the task, and the one that sends the machine to sleep. */
+	local_irq_save(flags);
+	mine = xchg(&current->thread.ds_tracer, &sink->tracer);
+	set_thread_flag(TIF_DS);
+	ds_hand_over(&sink->tracer);
+	store_user(1, 100);
+
+	ds_cpu_suspend();
+	KUNIT_EXPECT_EQ(test, sink->nr, 100);
+	KUNIT_EXPECT_NULL(test, this_cpu_read(ds_cpu.owner));
+	KUNIT_EXPECT_EQ(test, get_debugctlmsr() & ds_control.enable, 0UL);
+	wrmsrl(MSR_IA32_DS_AREA, 0);
+
+	ds_cpu_resume();
+	KUNIT_EXPECT_PTR_EQ(test, this_cpu_read(ds_cpu.owner), &sink->tracer);
+	KUNIT_EXPECT_EQ(test, get_debugctlmsr() & ds_control.enable, ds_control.enable);
+	store_user(101, 10);
+
+	/* Our bits with nobody to own them, as an NMI may bring them back. */
+	ds_hand_over(NULL);
+	KUNIT_EXPECT_EQ(test, sink->nr, 110);
+	ds_bts_on();
+	ds_cpu_suspend();
+	KUNIT_EXPECT_EQ(test, get_debugctlmsr() & ds_control.enable, 0UL);
+
+	/* Whoever stops for good drains no more. */
+	ds_cpu_resume();
+	store_user(111, 10);
+	ds_cpu_emergency_stop();
+	KUNIT_EXPECT_NULL(test, this_cpu_read(ds_cpu.owner));
+	KUNIT_EXPECT_EQ(test, get_debugctlmsr() & ds_control.enable, 0UL);
+	KUNIT_EXPECT_EQ(test, sink->nr, 110);
+
+	clear_thread_flag(TIF_DS);
+	WRITE_ONCE(current->thread.ds_tracer, mine);
+	ds_drain(NULL);
+	local_irq_restore(flags);
+
+	KUNIT_EXPECT_TRUE(test, sink->in_order);
+	tracee_end(tracee);
+	sink_end(sink);
+}
+
 static void ds_test_refused(struct kunit *test)
 {
 	struct tracee *tracee = tracee_create(test, 0);
@@ -886,6 +940,7 @@ static struct kunit_case ds_tracer_cases[] = {
 	KUNIT_CASE(ds_test_full_later),
 	KUNIT_CASE(ds_test_full_end),
 	KUNIT_CASE(ds_test_full_switch),
+	KUNIT_CASE(ds_test_sleep),
 	KUNIT_CASE(ds_test_refused),
 	{}
 };
