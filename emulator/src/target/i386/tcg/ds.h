@@ -30,10 +30,10 @@ bool x86_bts_retire(CPUX86State *env, target_ulong from, target_ulong to,
 /*
  * Write a PEBS record of the instruction at @from, which made an event for
  * each of @counters.  Returns false if there is no room; else @reset has the
- * reset values of the counters, and @pmi says if the threshold is reached.
+ * reset values of the counters, and @full says if the threshold is reached.
  */
 bool x86_pebs_store(CPUX86State *env, target_ulong from, int cpl,
-                    uint32_t counters, uint64_t reset[4], bool *pmi);
+                    uint32_t counters, uint64_t reset[4], bool *full);
 
 void x86_debug_exception(CPUX86State *env);
 

@@ -17,15 +17,18 @@ void x86_pmu_reset(CPUX86State *env);
 void x86_pmu_restart(CPUX86State *env);
 /* So that the counters' values are those of now. */
 void x86_pmu_update(CPUX86State *env);
+/* Whether a state that was loaded is one this CPU can be in. */
+bool x86_pmu_state_valid(CPUX86State *env);
 
 void x86_pmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *edx);
 bool x86_pmu_has_pebs(X86CPU *cpu);
 /* Bits of IA32_DEBUGCTL that exist because of it. */
 uint64_t x86_pmu_debugctl(X86CPU *cpu);
 
-bool x86_pmu_has_msr(CPUX86State *env, uint32_t msr);
-uint64_t x86_pmu_read(CPUX86State *env, uint32_t msr);
+/* Is this a number that PMUs have MSRs at? */
+bool x86_pmu_owns_msr(CPUX86State *env, uint32_t msr);
 /* These return false where the processor raises #GP(0). */
+bool x86_pmu_read(CPUX86State *env, uint32_t msr, uint64_t *val);
 bool x86_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val);
 bool x86_pmu_rdpmc(CPUX86State *env, uint32_t index, uint64_t *val);
 

@@ -20,6 +20,7 @@
 #define X86_BR_RET          (1 << 5)    /* near */
 #define X86_BR_FAR          (1 << 6)    /* INT n, SYSCALL, IRET, ... too */
 #define X86_BR_EVENT        (1 << 7)    /* interrupt or exception */
+#define X86_RETIRED_RSM     (1 << 8)    /* with X86_RETIRED: the end of SMM */
 
 /* Those that a branch trace has. */
 #define X86_BR_TAKEN        (X86_BR_NEAR_TAKEN | X86_BR_FAR | X86_BR_EVENT)

@@ -59,6 +59,11 @@ static const struct X86DSControl netburst_control = {
     .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
 };
 
+/* No debug store, but a PMU, whose bits IA32_DEBUGCTL has, too. */
+static const struct X86DSControl no_ds_control = {
+    .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
+};
+
 static const struct X86DSControl *ds_control_of(CPUX86State *env)
 {
     uint32_t version = env->cpuid_version;
@@ -288,6 +293,14 @@ uint64_t x86_read_ds_area(CPUX86State *env)
     return env->msr_ds_area;
 }
 
+/* NULL where there is no IA32_DEBUGCTL. */
+static const struct X86DSControl *debugctl_of(CPUX86State *env)
+{
+    X86CPU *cpu = env_archcpu(env);
+
+    return cpu->ds_control || !cpu->pmu ? cpu->ds_control : &no_ds_control;
+}
+
 static uint64_t debugctl_valid(CPUX86State *env,
                                const struct X86DSControl *ctl)
 {
@@ -302,9 +315,9 @@ static uint64_t debugctl_valid(CPUX86State *env,
 
 bool x86_ds_state_valid(CPUX86State *env)
 {
-    const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
+    const struct X86DSControl *ctl = debugctl_of(env);
 
-    if (!ctl) {
+    if (!ctl || (env->msr_ds_area && !env_archcpu(env)->ds_control)) {
         error_report("debug store: CPU %d has none, the state loaded does",
                      env_cpu(env)->cpu_index);
         return false;
@@ -320,7 +333,7 @@ bool x86_ds_state_valid(CPUX86State *env)
 
 bool x86_write_debugctl(CPUX86State *env, uint64_t val)
 {
-    const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
+    const struct X86DSControl *ctl = debugctl_of(env);
 
     if (!ctl) {
         return true;
@@ -558,7 +571,8 @@ bool x86_bts_retire(CPUX86State *env, target_ulong from, target_ulong to,
 {
     bool pmi = false;
 
-    if (!env_archcpu(env)->ds_control) {
+    /* In SMM the DS area's addresses mean other memory. */
+    if (!env_archcpu(env)->ds_control || (env->hflags & HF_SMM_MASK)) {
         return false;
     }
     if (env->bts_pmi_countdown && --env->bts_pmi_countdown == 0) {
@@ -585,7 +599,7 @@ bool x86_bts_retire(CPUX86State *env, target_ulong from, target_ulong to,
 #define PEBS_RECORD_SIZE    200
 
 bool x86_pebs_store(CPUX86State *env, target_ulong from, int cpl,
-                    uint32_t counters, uint64_t reset[4], bool *pmi)
+                    uint32_t counters, uint64_t reset[4], bool *full)
 {
     /* RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP; the others follow in order. */
     static const uint8_t order[8] = {
@@ -595,8 +609,9 @@ bool x86_pebs_store(CPUX86State *env, target_ulong from, int cpl,
     DSRange area, record;
     int i;
 
-    /* DTES64 is required: fields have 64 bits in every mode. */
-    if (!ds_map(env, env->msr_ds_area, PEBS_NR_FIELDS * 8, &area)) {
+    /* DTES64 is required: fields have 64 bits in every mode.  And as above. */
+    if ((env->hflags & HF_SMM_MASK) ||
+        !ds_map(env, env->msr_ds_area, PEBS_NR_FIELDS * 8, &area)) {
         return false;
     }
     index = ds_load(&area, PEBS_INDEX * 8, 8);
@@ -631,6 +646,6 @@ bool x86_pebs_store(CPUX86State *env, target_ulong from, int cpl,
     for (i = 0; i < 4; i++) {
         reset[i] = ds_load(&area, (PEBS_RESET + i) * 8, 8);
     }
-    *pmi = next >= ds_load(&area, PEBS_THRESHOLD * 8, 8);
+    *full = next >= ds_load(&area, PEBS_THRESHOLD * 8, 8);
     return true;
 }

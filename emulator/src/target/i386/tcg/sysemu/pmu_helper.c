@@ -16,8 +16,10 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "qapi/error.h"
+#include "qemu/error-report.h"
 #include "cpu.h"
 #include "exec/helper-proto.h"
+#include "sysemu/runstate.h"
 #include "tcg/ds.h"
 #include "tcg/pmu.h"
 #include "tcg/retire.h"
@@ -375,8 +377,7 @@ static void pmu_set_timer(CPUX86State *env)
     ticks = cpu_get_tsc(env);
     ns = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     if (ticks && ticks != ns) {
-        least = MIN((unsigned __int128)least * ns / ticks + 1,
-                    INT64_MAX / 2);
+        least = MIN(least * (double)ns / ticks + 1, INT64_MAX / 2);
     }
     timer_mod_ns(timer, ns + least);
 }
@@ -418,12 +419,13 @@ static bool pmu_pebs(CPUX86State *env, target_ulong from, int cpl,
                      uint32_t counters)
 {
     uint64_t reset[PMU_GP];
-    bool pmi = false;
+    bool full, pmi;
     int m;
 
-    if (!x86_pebs_store(env, from, cpl, counters, reset, &pmi)) {
+    if (!x86_pebs_store(env, from, cpl, counters, reset, &full)) {
         return false;
     }
+    pmi = pmu_measure(env, ring_of(env));
     env->msr_global_status &= ~(uint64_t)counters;
     env->pebs_armed &= ~counters;
     for (m = counters; m; m &= m - 1) {
@@ -434,10 +436,10 @@ static bool pmu_pebs(CPUX86State *env, target_ulong from, int cpl,
             pmu_after(env);
         }
     }
-    if (pmi) {
+    if (full) {
         env->msr_global_status |= STATUS_OVF_BUF;
     }
-    return pmi;
+    return full || pmi;
 }
 
 bool x86_pmu_retire(CPUX86State *env, target_ulong from, int cpl, int kinds)
@@ -467,7 +469,8 @@ bool x86_pmu_retire(CPUX86State *env, target_ulong from, int cpl, int kinds)
         if (!match) {
             continue;
         }
-        if (env->pebs_armed & (1 << c) && uses_pebs(env, c)) {
+        if (env->pebs_armed & (1 << c) && uses_pebs(env, c) &&
+            !(kinds & X86_RETIRED_RSM)) {
             pebs |= 1 << c;
         }
         if (!(state->kinds[c] & KIND_CYCLES)) {
@@ -535,6 +538,14 @@ void x86_pmu_exec_exit(CPUState *cs)
     }
 }
 
+/* Stopped, the machine may be saved: with the counters' values. */
+static void pmu_vm_state(void *opaque, bool running, RunState state)
+{
+    if (!running) {
+        x86_pmu_update(opaque);
+    }
+}
+
 bool x86_pmu_realize(X86CPU *cpu, Error **errp)
 {
     CPUX86State *env = &cpu->env;
@@ -552,12 +563,14 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
     env->features[FEAT_1_ECX] |= CPUID_EXT_PDCM;
     cpu->pmu_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, pmu_timer_expired,
                                   CPU(cpu));
+    cpu->pmu_vm_state = qemu_add_vm_change_state_handler(pmu_vm_state, env);
     return true;
 }
 
 void x86_pmu_unrealize(X86CPU *cpu)
 {
     if (cpu->pmu) {
+        qemu_del_vm_change_state_handler(cpu->pmu_vm_state);
         timer_free(cpu->pmu_timer);
     }
 }
@@ -610,30 +623,19 @@ uint64_t x86_pmu_debugctl(X86CPU *cpu)
                       DEBUGCTL_FREEZE_PERFMON_ON_PMI : 0;
 }
 
-bool x86_pmu_has_msr(CPUX86State *env, uint32_t msr)
+bool x86_pmu_owns_msr(CPUX86State *env, uint32_t msr)
 {
-    const struct X86PMUModel *pmu = pmu_of(env);
-
-    if (!pmu) {
+    if (!pmu_of(env)) {
         return false;
     }
     switch (msr) {
     case MSR_P6_PERFCTR0 ... MSR_P6_PERFCTR0 + PMU_GP - 1:
-        return msr - MSR_P6_PERFCTR0 < pmu->gp;
     case MSR_P6_EVNTSEL0 ... MSR_P6_EVNTSEL0 + PMU_GP - 1:
-        return msr - MSR_P6_EVNTSEL0 < pmu->gp;
     case MSR_IA32_A_PMC0 ... MSR_IA32_A_PMC0 + PMU_GP - 1:
-        return pmu->capabilities & CAP_FULL_WIDTH;
     case MSR_CORE_PERF_FIXED_CTR0 ... MSR_CORE_PERF_FIXED_CTR2:
     case MSR_IA32_PERF_CAPABILITIES:
-    case MSR_CORE_PERF_FIXED_CTR_CTRL:
-    case MSR_CORE_PERF_GLOBAL_STATUS:
-    case MSR_CORE_PERF_GLOBAL_CTRL:
-    case MSR_CORE_PERF_GLOBAL_OVF_CTRL:
+    case MSR_CORE_PERF_FIXED_CTR_CTRL ... MSR_CORE_PERF_GLOBAL_INUSE:
         return true;
-    case MSR_CORE_PERF_GLOBAL_STATUS_SET:
-    case MSR_CORE_PERF_GLOBAL_INUSE:
-        return pmu->version >= 4;
     case MSR_IA32_PEBS_ENABLE:
         return x86_pmu_has_pebs(env_archcpu(env));
     default:
@@ -641,11 +643,31 @@ bool x86_pmu_has_msr(CPUX86State *env, uint32_t msr)
     }
 }
 
+/* Of these, does this model have it? */
+static bool has_msr(CPUX86State *env, uint32_t msr)
+{
+    const struct X86PMUModel *pmu = pmu_of(env);
+
+    switch (msr) {
+    case MSR_P6_PERFCTR0 ... MSR_P6_PERFCTR0 + PMU_GP - 1:
+        return msr - MSR_P6_PERFCTR0 < pmu->gp;
+    case MSR_P6_EVNTSEL0 ... MSR_P6_EVNTSEL0 + PMU_GP - 1:
+        return msr - MSR_P6_EVNTSEL0 < pmu->gp;
+    case MSR_IA32_A_PMC0 ... MSR_IA32_A_PMC0 + PMU_GP - 1:
+        return pmu->capabilities & CAP_FULL_WIDTH;
+    case MSR_CORE_PERF_GLOBAL_STATUS_SET:
+    case MSR_CORE_PERF_GLOBAL_INUSE:
+        return pmu->version >= 4;
+    default:
+        return true;
+    }
+}
+
 /* "Performance Monitoring: ... INUSE": by what the other MSRs say. */
 static uint64_t in_use(CPUX86State *env)
 {
     uint64_t val = 0;
-    bool pmi = env->msr_pebs_enable;
+    bool pmi = env->msr_pebs_enable & MAKE_64BIT_MASK(0, PMU_GP);
     int c;
 
     for (c = 0; c < PMU_COUNTERS; c++) {
@@ -665,9 +687,8 @@ static uint64_t read_capabilities(X86CPU *cpu)
     return x86_pmu_has_pebs(cpu) ? val : val & ~CAP_PEBS_FMT3;
 }
 
-uint64_t x86_pmu_read(CPUX86State *env, uint32_t msr)
+static uint64_t read_msr(CPUX86State *env, uint32_t msr)
 {
-    pmu_before(env);
     switch (msr) {
     case MSR_P6_PERFCTR0 ... MSR_P6_PERFCTR0 + PMU_GP - 1:
         return env->msr_gp_counters[msr - MSR_P6_PERFCTR0];
@@ -692,6 +713,16 @@ uint64_t x86_pmu_read(CPUX86State *env, uint32_t msr)
     default:
         return 0;       /* OVF_CTRL and STATUS_SET act, and keep nothing */
     }
+}
+
+bool x86_pmu_read(CPUX86State *env, uint32_t msr, uint64_t *val)
+{
+    if (!has_msr(env, msr)) {
+        return false;
+    }
+    pmu_before(env);
+    *val = read_msr(env, msr);
+    return true;
 }
 
 /* A counter that is written begins anew: it has not overflowed for PEBS. */
@@ -732,7 +763,7 @@ static uint64_t writable(CPUX86State *env, uint32_t msr)
 
 bool x86_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
 {
-    uint64_t may = writable(env, msr);
+    uint64_t may = has_msr(env, msr) ? writable(env, msr) : 0;
 
     if (may == 0 || val & ~may) {
         return false;
@@ -771,6 +802,38 @@ bool x86_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
     return true;
 }
 
+bool x86_pmu_state_valid(CPUX86State *env)
+{
+    const struct X86PMUModel *pmu = pmu_of(env);
+    uint64_t bad = 0;
+    int c;
+
+    if (!pmu) {
+        error_report("performance counters: CPU %d has none, the state loaded "
+                     "does", env_cpu(env)->cpu_index);
+        return false;
+    }
+    for (c = 0; c < PMU_COUNTERS; c++) {
+        bad |= *counter(env, c) & ~value_mask(pmu);
+    }
+    for (c = 0; c < PMU_GP; c++) {
+        bad |= env->msr_gp_evtsel[c] &
+               (c < pmu->gp ? ~writable(env, MSR_P6_EVNTSEL0 + c) : -1);
+        bad |= c < pmu->gp ? 0 : env->msr_gp_counters[c];
+    }
+    bad |= env->msr_fixed_ctr_ctrl & ~writable(env, MSR_CORE_PERF_FIXED_CTR_CTRL);
+    bad |= env->msr_global_ctrl & ~writable(env, MSR_CORE_PERF_GLOBAL_CTRL);
+    bad |= env->msr_global_status & ~writable(env, MSR_CORE_PERF_GLOBAL_OVF_CTRL);
+    bad |= env->msr_pebs_enable & ~(x86_pmu_has_pebs(env_archcpu(env)) ?
+                                    writable(env, MSR_IA32_PEBS_ENABLE) : 0);
+    if (bad || env->pebs_armed >= 1 << PMU_GP) {
+        error_report("performance counters: the state loaded is of another "
+                     "model than CPU %d", env_cpu(env)->cpu_index);
+        return false;
+    }
+    return true;
+}
+
 /* RDPMC: bit 30 is for the fixed-function counters. */
 bool x86_pmu_rdpmc(CPUX86State *env, uint32_t index, uint64_t *val)
 {
@@ -779,9 +842,5 @@ bool x86_pmu_rdpmc(CPUX86State *env, uint32_t index, uint64_t *val)
         : MSR_P6_PERFCTR0 + index;
     uint32_t nr = index & (1u << 30) ? PMU_FIXED : pmu_of(env)->gp;
 
-    if ((index & ~(1u << 30)) >= nr) {
-        return false;
-    }
-    *val = x86_pmu_read(env, msr);
-    return true;
+    return (index & ~(1u << 30)) < nr && x86_pmu_read(env, msr, val);
 }

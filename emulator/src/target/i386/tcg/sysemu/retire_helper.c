@@ -47,19 +47,20 @@ void x86_retire(CPUX86State *env, target_ulong from, int cpl, int kinds)
     target_ulong to = x86_linear_eip(env);
     bool pmi;
 
-    /* In SMM the DS area's addresses mean other memory. */
-    if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK)) ||
-        (env->hflags & HF_SMM_MASK)) {
+    if (!(env->hflags & (HF_BR_OS_MASK | HF_BR_USR_MASK))) {
         return;
     }
 
     /*
      * A branch to an address that is not canonical faults where it is, and
      * has not been taken.  TCG faults at the target instead: remember for
-     * that exception's record where it comes from.
+     * that exception's record where it comes from.  CPL may be another already.
      */
     if ((env->hflags & HF_CS64_MASK) && !x86_is_canonical(env, to)) {
         env->bts_bad_branch = from;
+        if (x86_pmu_retire(env, from, cpl, 0)) {
+            x86_deliver_pmi(env);
+        }
         return;
     }
     if (!x86_is_canonical(env, from) && env->bts_bad_branch) {
