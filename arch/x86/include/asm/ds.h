@@ -6,7 +6,8 @@
  * and PEBS share; Intel SDM vol. 3, "BTS and DS Save Area". arch/x86/kernel/ds/
  * owns it: the area, IA32_DS_AREA, and the pages mapped for either half.
  * perf asks for its PEBS half through the first part of this file. Whoever
- * wants branches becomes a tracer through the second.
+ * wants branches becomes a tracer through the second. How the layer works, and
+ * what to look at to change it: Documentation/arch/x86/ds.rst.
  */
 #ifndef _ASM_X86_DS_H
 #define _ASM_X86_DS_H
@@ -48,7 +49,8 @@ struct ds_branch {
 
 /*
  * The interrupt for a full buffer comes late: so many records, at most, are
- * stored after the one it is raised for.
+ * stored after the one it is raised for. Thresholds and ds_room_min() follow
+ * from it; ds.rst says what to look at when it is changed.
  */
 #define DS_HEADROOM	256
 

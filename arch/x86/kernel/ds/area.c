@@ -3,9 +3,9 @@
  * Where do the DS area and its buffers live, and who maps and frees them?
  *
  * The processor stores to linear addresses, with whatever page tables are
- * loaded when a branch retires (Intel SDM vol. 3, "DS Save Area and IA-32e
- * Mode Operation" and "Debug Store Area": non-pageable, the same under every
- * CR3). The cpu_entry_area is the one part of the kernel mapped that way, with
+ * loaded when a branch retires (Intel SDM vol. 3, "Setting Up the DS Save
+ * Area": non-pageable, not on a page with code, the same under every CR3).
+ * The cpu_entry_area is the one part of the kernel mapped that way, with
  * and without page-table isolation. It reserves slots for the area, for the
  * BTS staging bank and for PEBS; this file puts pages behind them.
  */
@@ -237,6 +237,18 @@ static void ds_staging_unmap(void)
 		vfree(pages->bts);
 		pages->bts = NULL;
 	}
+}
+
+/* Describe an empty staging bank; a tracer that is armed sets its threshold. */
+static void ds_staging_init(struct debug_store *ds, unsigned long base)
+{
+	unsigned int size = ds_record_size(ds_wide());
+	unsigned int nr = BTS_BUFFER_SIZE / size;
+
+	ds_set(ds, DS_BTS_BASE, base);
+	ds_set(ds, DS_BTS_INDEX, base);
+	ds_set(ds, DS_BTS_MAXIMUM, base + nr * size);
+	ds_set(ds, DS_BTS_THRESHOLD, base + (nr - nr / 16) * size);
 }
 
 /**

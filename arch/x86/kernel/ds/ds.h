@@ -6,8 +6,6 @@
 #ifndef _X86_KERNEL_DS_H
 #define _X86_KERNEL_DS_H
 
-#include <linux/limits.h>
-#include <linux/minmax.h>
 #include <linux/percpu-defs.h>
 #include <linux/types.h>
 
@@ -53,30 +51,6 @@ static inline void ds_set(struct debug_store *ds, enum ds_field field,
 static inline unsigned int ds_record_size(bool wide)
 {
 	return 3 * (wide ? sizeof(u64) : sizeof(u32));
-}
-
-/*
- * Ask for a PMI when the bank has @records records, or sooner: above the
- * threshold it leaves twice the headroom. Where the processor cannot filter by
- * CPL, the way to the handler is recorded, too.
- */
-static inline void ds_threshold_set(struct debug_store *ds, unsigned int records)
-{
-	unsigned int size = ds_record_size(ds_wide());
-
-	records = min(records, BTS_BUFFER_SIZE / size - 2 * DS_HEADROOM);
-	ds_set(ds, DS_BTS_THRESHOLD, ds_get(ds, DS_BTS_BASE) + records * size);
-}
-
-/* Describe an empty staging bank at @base. */
-static inline void ds_staging_init(struct debug_store *ds, unsigned long base)
-{
-	unsigned int size = ds_record_size(ds_wide());
-
-	ds_set(ds, DS_BTS_BASE, base);
-	ds_set(ds, DS_BTS_INDEX, base);
-	ds_set(ds, DS_BTS_MAXIMUM, base + BTS_BUFFER_SIZE / size * size);
-	ds_threshold_set(ds, UINT_MAX);
 }
 
 /**

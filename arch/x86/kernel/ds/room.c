@@ -3,10 +3,11 @@
  * What happens when a sink is full?
  *
  * Whenever recording is about to begin or to go on, room is looked at: the
- * threshold is set so that the PMI comes while there still is some. Where there
- * is not, the sink is asked, and nothing is recorded unless it says so. It may
- * want to answer in the task's own context; that is task work, which runs before
- * the task's next user instruction.
+ * threshold is set so that the PMI comes while there still is some, even if it
+ * is as late as DS_HEADROOM in <asm/ds.h> allows. Where there is not, the sink
+ * is asked, and nothing is recorded unless it says so. It may want to answer in
+ * the task's own context; that is task work, which runs before the task's next
+ * user instruction.
  *
  * ds_tracer_start() may come from another CPU at any time. Nobody waits for
  * anybody: tracer->state leaves DS_FULL and DS_DEFERRED by cmpxchg() only, so
@@ -14,6 +15,7 @@
  */
 #include <linux/irqflags.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
@@ -73,6 +75,19 @@ static unsigned int ds_room(struct ds_tracer *tracer)
 static bool ds_has_room(unsigned int room)
 {
 	return room > DS_HEADROOM + ds_slack();
+}
+
+/*
+ * Ask for a PMI when the bank has @records records, or sooner: above the
+ * threshold it leaves twice the headroom. Where the processor cannot filter by
+ * CPL, the way to the handler is recorded, too.
+ */
+static void ds_threshold_set(struct debug_store *ds, unsigned int records)
+{
+	unsigned int size = ds_record_size(ds_wide());
+
+	records = min(records, BTS_BUFFER_SIZE / size - 2 * DS_HEADROOM);
+	ds_set(ds, DS_BTS_THRESHOLD, ds_get(ds, DS_BTS_BASE) + records * size);
 }
 
 /* A sink that goes on without room is one that has no limit. */
