@@ -211,6 +211,7 @@ u64 branch_ring_capacity(const struct branch_ring *ring)
  * For the writer. Readers may make more room meanwhile.
  *
  * Context: As branch_ring_put().
+ * Return: the number of records.
  */
 u64 branch_ring_room(const struct branch_ring *ring)
 {

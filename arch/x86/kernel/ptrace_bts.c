@@ -8,6 +8,9 @@
  *
  * All requests but PTRACE_BTS_CONFIG come while the tracee is frozen in a
  * ptrace stop: nothing is recorded, and nobody else can end the attachment.
+ *
+ * To add a request: its number in <uapi/asm/ptrace_bts.h>, a case at the end of
+ * this file, the ranges in arch_ptrace() and compat_arch_ptrace().
  */
 #include <linux/branch_ring.h>
 #include <linux/ptrace.h>

@@ -51,7 +51,7 @@ struct branch_record {
  *
  * The writer does not wait for readers, and a record may be overwritten while
  * it is read. What is read before @reserved is read again is good where its
- * number is still not below @reserved - @capacity:
+ * number is still not below @reserved - @capacity::
  *
  *   writer                             reader
  *

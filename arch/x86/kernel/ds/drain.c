@@ -33,6 +33,9 @@ DEFINE_PER_CPU(struct ds_cpu, ds_cpu);
  *
  * The flags are left out: "predicted", their only bit, is not implemented on
  * any processor this layer knows (Intel SDM vol. 3, "BTS and DS Save Area").
+ *
+ * Context: Any.
+ * Return: the branch.
  */
 struct ds_branch ds_branch_read(const void *record, bool wide)
 {
@@ -61,6 +64,9 @@ static bool is_kernel_half(u64 address)
  *
  * Processors store branches into and out of the kernel even with BTS_OFF_OS
  * set. Either end would tell a user of the trace a kernel address.
+ *
+ * Context: Any.
+ * Return: true where neither end is in the kernel's half of the addresses.
  */
 bool ds_branch_user(const struct ds_branch *branch)
 {

@@ -2,8 +2,9 @@
 /*
  * Can this CPU store its branches, and which IA32_DEBUGCTL bits say so?
  *
- * To add a CPU family: tell here where it has its bits. The layout of area and
- * records follows from DTES64 alone, see ds.h.
+ * To add a CPU family: tell ds_control_init() where it has its bits, and
+ * ds_test.c what to expect. The layout of area and records follows from DTES64
+ * alone, see ds.h.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>

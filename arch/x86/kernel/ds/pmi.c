@@ -10,7 +10,8 @@
  * fill what is left of the bank.
  *
  * Where perf has programmed the entry, its handler unmasks it, on some CPUs not
- * before all counters are dealt with. Elsewhere it is ours to unmask.
+ * before all counters are dealt with. Elsewhere it is ours to unmask. How late
+ * the interrupt may come is DS_HEADROOM in <asm/ds.h>.
  */
 #include <linux/percpu.h>
 

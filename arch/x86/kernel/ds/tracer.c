@@ -263,6 +263,7 @@ int ds_tracer_stop(struct ds_tracer *tracer)
  * Also where the sink is full and has not answered DS_STOP.
  *
  * Context: Any.
+ * Return: false where nothing is recorded until ds_tracer_start().
  */
 bool ds_tracer_started(const struct ds_tracer *tracer)
 {

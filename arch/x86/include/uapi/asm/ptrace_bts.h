@@ -4,8 +4,9 @@
  *
  * Six ptrace requests and two structs, with the numbers and layouts they had
  * in Linux 2.6.29 to 2.6.33. The layouts are the same for 32-bit and 64-bit
- * programs. The rules of each request are in ptrace_bts.rst; this header
- * stands alone but for <linux/types.h>.
+ * programs. The rules of each request are in
+ * Documentation/userspace-api/ptrace_bts.rst; this header stands alone but for
+ * <linux/types.h>.
  */
 #ifndef _UAPI_ASM_X86_PTRACE_BTS_H
 #define _UAPI_ASM_X86_PTRACE_BTS_H
@@ -74,8 +75,11 @@ struct ptrace_bts_config {
 /**
  * struct bts_struct - one record of a branch trace
  * @qualifier:		kind of record: BTS_* under BTS_QUALIFIER_MASK
+ * @variant:		by kind
+ * @variant.lbr:	of a branch
  * @variant.lbr.from:	address of the branch instruction
  * @variant.lbr.to:	address of its target
+ * @variant.event:	of a task that arrives or departs
  * @variant.event.clock: time of the event, in nanoseconds
  * @variant.event.pid:	the task, as a thread id
  */
