@@ -12,6 +12,9 @@ QEMU=$1 UNPATCHED=$2 OUT=$3
 HERE=$(dirname "$0")
 INTEL=Skylake-Client,check=off
 DS=$INTEL,+ds,+dtes64,+ds-cpl
+PMU=$DS,+monitor,pmu=on
+CORE2_PMU=core2duo,check=off,+ds,+dtes64,+ds-cpl,pmu=on
+HASWELL_PMU=Haswell,check=off,+ds,+dtes64,+ds-cpl,pmu=on
 TIMEOUT=60
 
 # The options all runs share: no firmware but the guest, no devices but ours.
@@ -55,6 +58,14 @@ suite() {
 # param N: the options that tell the guest a number
 param() {
 	printf '%s\n' -device "loader,addr=0x7000,data=$1,data-len=4"
+}
+
+# told NUMBER NAME ROM CPU [option...]: the same, and tell the guest a number
+told() {
+	local bits
+	mapfile -t bits < <(param "$1")
+	shift
+	suite "$@" "${bits[@]}"
 }
 
 suites() {
@@ -111,6 +122,7 @@ suites() {
 	suite off off.64 "$INTEL"
 	suite off-32bit off.32 "$INTEL"
 	suite off-by-default-in-max off.64 max,vendor=GenuineIntel
+	suite off-pmu-of-max off.64 max,vendor=GenuineIntel,pmu=on
 	suite off-with-log off.64 "$INTEL,bts-log=$OUT/off.log"
 	[ "$(cat "$OUT/off.log")" = "dropped 0 0" ]
 	result $? "off: the log is empty"
@@ -118,12 +130,106 @@ suites() {
 		QEMU=$UNPATCHED suite off-unpatched off.64 "$INTEL"
 }
 
+# The performance counters, by what a model has of them.
+counters() {
+	local model version bits name cpu
+
+	for model in core2duo Nehalem Haswell Skylake-Client; do
+		case $model in
+		core2duo) version=2 ;;
+		Skylake-Client) version=4 ;;
+		*) version=3 ;;
+		esac
+		cpu=$model,check=off,+ds,+dtes64,+ds-cpl,+monitor,pmu=on
+		for bits in 64 32; do
+			name=$model-$bits
+			told $version "pmu-$name" pmu.$bits "$cpu"
+			suite "pmu-count-$name" pmu-count.$bits "$cpu"
+			told 1 "pmu-cycles-$name-icount" pmu-cycles.$bits \
+				"$cpu" -icount shift=0
+			told 1 "pmu-pmi-$name-icount" pmu-pmi.$bits "$cpu" \
+				-icount shift=0
+			suite "pmu-bts-$name" pmu-bts.$bits "$cpu"
+		done
+	done
+
+	for bits in 64 32; do
+		# With a second CPU, TCG makes other code of what is atomic.
+		suite "pmu-count-smp-$bits" pmu-count.$bits "$PMU" -smp 2
+		suite "pmu-count-icount-$bits" pmu-count.$bits "$PMU" \
+			-icount shift=0
+		suite "pmu-bts-icount-$bits" pmu-bts.$bits "$PMU" -icount shift=0
+		suite "pmu-cycles-$bits" pmu-cycles.$bits "$PMU"
+		suite "pmu-cycles-smp-$bits" pmu-cycles.$bits "$PMU" -smp 2
+		suite "pmu-pmi-$bits" pmu-pmi.$bits "$PMU"
+		suite "pmu-pmi-smp-$bits" pmu-pmi.$bits "$PMU" -smp 2
+		told 4 "pmu-icount-$bits" pmu.$bits "$PMU" -icount shift=0
+
+		suite "pmu-random-$bits" pmu-random.$bits "$PMU"
+		suite "pmu-random-smp-$bits" pmu-random.$bits "$PMU" -smp 2
+		told 1 "pmu-random-icount-$bits" pmu-random.$bits "$PMU" \
+			-icount shift=0
+		suite "pebs-every-$bits" pebs-every.$bits "$PMU"
+		suite "pebs-every-icount-$bits" pebs-every.$bits "$PMU" \
+			-icount shift=0
+		suite "pmu-smm-$bits" pmu-smm.$bits "$PMU" -machine smm=on
+		told 1 "pmu-smm-icount-$bits" pmu-smm.$bits "$PMU" \
+			-machine smm=on -icount shift=0
+		suite "pmu-reset-$bits" pmu-reset.$bits "$PMU" \
+			-action reboot=reset
+
+		# What is the debug store's is where that is.
+		told 4 "pmu-without-ds-$bits" pmu.$bits "$INTEL,pmu=on"
+		suite "pmu-pmi-without-ds-$bits" pmu-pmi.$bits "$INTEL,pmu=on"
+		told 4 "pmu-without-dtes64-$bits" pmu.$bits \
+			"$INTEL,+ds,+ds-cpl,pmu=on"
+		suite "core-pmu-$bits" core.$bits "$PMU"
+		suite "btf-pmu-$bits" btf.$bits "$PMU"
+	done
+
+	for bits in multi single; do
+		suite "pmu-smp-$bits" pmu-smp.64 \
+			"$PMU,bts-log=$OUT/pmu-smp-$bits.log" -smp 2 \
+			-accel "tcg,thread=$bits"
+		[ "$(grep -cE '^pebs 1 0 [0-9a-f]+ [0-9a-f]+ 1$' \
+			"$OUT/pmu-smp-$bits.log")" -eq 10 ]
+		result $? "pmu-smp-$bits: the log has the second CPU's records"
+	done
+	suite pmu-smp-icount pmu-smp.64 "$PMU" -smp 2 -icount shift=0
+	suite pmu-smp-32bit pmu-smp.32 "$PMU" -smp 2
+	suite pmu-smp-core-2 pmu-smp.64 core2duo,check=off,pmu=on -smp 2
+}
+
+pebs() {
+	local bits how options
+
+	for bits in 64 32; do
+		for how in '' -icount -smp; do
+			case $how in
+			-icount) options=(-icount "shift=0") ;;
+			-smp) options=(-smp 2) ;;
+			*) options=() ;;
+			esac
+			told "$([ "$how" != -icount ]; echo $?)" \
+				"pebs-$bits$how" pebs.$bits \
+				"$PMU,bts-log=$OUT/pebs-$bits$how.log" \
+				"${options[@]}"
+			same_log "pebs-$bits$how"
+		done
+	done
+}
+
 # The log, per CPU, is what the guest found in memory.
 same_log() {
-	sed -n 's/^log //p' "$OUT/$1.out" | sort -s -n -k1,1 >"$OUT/$1.want"
-	grep -v ^dropped "$OUT/$1.log" | sort -s -n -k1,1 >"$OUT/$1.got"
+	sed -n 's/^log //p' "$OUT/$1.out" | by_cpu >"$OUT/$1.want"
+	grep -v ^dropped "$OUT/$1.log" | by_cpu >"$OUT/$1.got"
 	[ -s "$OUT/$1.want" ] && diff "$OUT/$1.want" "$OUT/$1.got" >"$OUT/$1.diff"
 	result $? "$1: the log is what the guest found in memory"
+}
+
+# A record of PEBS has its CPU second.
+by_cpu() {
+	sed -E 's/^pebs ([0-9]+)/\1 pebs/' | sort -s -n -k1,1
 }
 
 log_suite() {
@@ -218,55 +324,89 @@ qom_dropped() {
 	result $? "the number dropped is QOM property bts-dropped"
 }
 
-migration() {
-	local serial=(-device "isa-serial,chardev=serial" -chardev)
-
-	rm -f "$OUT/state" "$OUT"/serial.{in,out}
-	mkfifo "$OUT"/serial.{in,out}
-	with_monitor ready migrate-from migrate.64 "$DS" "${end_device[@]}" \
+# Save the state of a guest that is "ready".
+# usage: save_state NAME ROM CPU, and load_state NAME STATE ROM CPU
+save_state() {
+	with_monitor ready "$1-from" "$2" "$3" "${end_device[@]}" \
 		-monitor stdio "${serial[@]}" null,id=serial
-	printf 'migrate "exec:cat >%s"\nquit\n' "$OUT/state" >&3
+	rm -f "$OUT/$1.state"
+	printf 'migrate "exec:cat >%s"\nquit\n' "$OUT/$1.state" >&3
 	wait $qemu
+}
+
+load_state() {
+	rm -f "$OUT"/serial.{in,out}
+	mkfifo "$OUT"/serial.{in,out}
 	# The first byte is lost: the UART gets it before the guest's state.
 	exec 5<>"$OUT/serial.in"
 	echo xx >&5
-	suite migration migrate.64 "$DS" "${serial[@]}" \
+	suite "$1" "$3" "$4" "${serial[@]}" \
 		"pipe,id=serial,path=$OUT/serial" \
-		-incoming "exec:cat $OUT/state"
-
-	emu no-ds migrate.64 "$INTEL" "${serial[@]}" null,id=serial \
-		-incoming "exec:cat $OUT/state"
-	[ $? -eq 1 ] && grep -q "CPU 0 has none" "$OUT/no-ds.err"
-	result $? "migration: a CPU without ds refuses the state of one that records"
-	emu no-ds-cpl migrate.64 "$INTEL,+ds,+dtes64" "${serial[@]}" \
-		null,id=serial -incoming "exec:cat $OUT/state"
-	[ $? -eq 1 ] && grep -q "CPU 0 cannot have" "$OUT/no-ds-cpl.err"
-	result $? "migration: control bits that a CPU does not have are refused"
+		-incoming "exec:cat $OUT/$2.state"
 }
 
+# A CPU that does not take a state says so.
+# usage: refuse_state NAME STATE ROM CPU MESSAGE WHAT
+refuse_state() {
+	emu "$1" "$3" "$4" "${serial[@]}" null,id=serial \
+		-incoming "exec:cat $OUT/$2.state"
+	[ $? -eq 1 ] && grep -q "$5" "$OUT/$1.err"
+	result $? "migration: $6"
+}
+
+migration() {
+	local serial=(-device "isa-serial,chardev=serial" -chardev)
+
+	save_state migration migrate.64 "$DS"
+	load_state migration migration migrate.64 "$DS"
+	refuse_state no-ds migration migrate.64 "$INTEL" "CPU 0 has none" \
+		"a CPU without ds refuses the state of one that records"
+	refuse_state no-ds-cpl migration migrate.64 "$INTEL,+ds,+dtes64" \
+		"CPU 0 cannot have" \
+		"control bits that a CPU does not have are refused"
+
+	save_state pmu-migration pmu-migrate.64 "$PMU"
+	load_state pmu-migration pmu-migration pmu-migrate.64 "$PMU"
+	save_state pmu-idle migrate.64 "$PMU"
+	refuse_state no-pmu pmu-idle migrate.64 "$DS,+monitor" \
+		"performance counters: CPU 0 has none" \
+		"a CPU without counters refuses the state of one that has some"
+	refuse_state other-pmu pmu-migration pmu-migrate.64 "$HASWELL_PMU" \
+		"performance counters: .* another model" \
+		"the state of a model that has more counters is refused"
+	save_state pmu-migration-32bit pmu-migrate.32 "$PMU"
+	load_state pmu-migration-32bit pmu-migration-32bit pmu-migrate.32 "$PMU"
+	save_state pmu-migration-core-2 pmu-migrate.64 "$CORE2_PMU"
+	load_state pmu-migration-core-2 pmu-migration-core-2 pmu-migrate.64 \
+		"$CORE2_PMU"
+}
+
+# usage: faults ROM CPU
 faults() {
-	local bits got want
+	local bits got want rom=$1 cpu=$2
 
 	for bits in 64 32; do
-		emu "fault-$bits" "fault.$bits" "$DS" -action panic=none
-		report "fault-$bits"
-		want=$(sed -n 's/^fault //p' "$OUT/fault-$bits.out")
+		emu "$rom-$bits" "$rom.$bits" "$cpu" -action panic=none
+		report "$rom-$bits"
+		want=$(sed -n 's/^fault //p' "$OUT/$rom-$bits.out")
 		got=$(sed -nE 's/.*linear address 0x([0-9a-f]+) with CR3 0x([0-9a-f]+).*/\1 \2/p' \
-			"$OUT/fault-$bits.err")
+			"$OUT/$rom-$bits.err")
 		[ -n "$want" ] && [ "$got" = "$want" ]
-		result $? "fault-$bits: messages name address and CR3"
+		result $? "$rom-$bits: messages name address and CR3"
 	done
 
-	emu stop fault.64 "$DS,bts-log=$OUT/stop.log" -action panic=exit-failure
-	[ $? -eq 1 ] && [ "$(grep -c 'linear address' "$OUT/stop.err")" -eq 1 ] &&
-		! grep -q ok "$OUT/stop.out"
-	result $? "a store that faults stops the machine, with exit status 1"
-	[ "$(cat "$OUT/stop.log")" = "dropped 0 0" ]
-	result $? "what could not be stored is not in the log, which is complete"
+	emu "$rom-stop" "$rom.64" "$cpu,bts-log=$OUT/$rom-stop.log" \
+		-action panic=exit-failure
+	[ $? -eq 1 ] &&
+		[ "$(grep -c 'linear address' "$OUT/$rom-stop.err")" -eq 1 ] &&
+		! grep -q ok "$OUT/$rom-stop.out"
+	result $? "$rom: a store that faults stops the machine, with exit status 1"
+	[ "$(cat "$OUT/$rom-stop.log")" = "dropped 0 0" ]
+	result $? "$rom: what could not be stored is not in the log, which is complete"
 }
 
 refused() {
-	local feature
+	local feature model
 
 	emu amd off.64 "qemu64,+ds"
 	grep -q "feature 'ds' is emulated for Intel" "$OUT/amd.err"
@@ -278,6 +418,11 @@ refused() {
 		emu "only-$feature" off.64 "$INTEL,+$feature"
 		grep -q "are of no use without 'ds'" "$OUT/only-$feature.err"
 		result $? "$feature without ds is refused"
+	done
+	for model in qemu64 kvm64 coreduo EPYC; do
+		emu "pmu-$model" off.32 "$model,check=off,pmu=on"
+		[ $? -eq 1 ] && grep -q "'pmu'" "$OUT/pmu-$model.err"
+		result $? "pmu on $model, which has no such counters, is refused"
 	done
 }
 
@@ -301,6 +446,8 @@ full_log() {
 
 all() {
 	suites
+	counters
+	pebs
 	log_suite 64 "$DS"
 	log_suite 32 "$INTEL,+ds,+ds-cpl"
 	skids
@@ -308,7 +455,8 @@ all() {
 	killed
 	qom_dropped
 	migration
-	faults
+	faults fault "$DS"
+	faults pebs-fault "$PMU"
 	refused
 	full_log
 	if [ -n "$UNPATCHED" ]; then

@@ -18,6 +18,7 @@
 #define VEC_LEAVE 0x80		/* ends a case that is at CPL 3; DPL 3 */
 
 #define MSR_DEBUGCTL	0x1d9
+#define MSR_GLOBAL_CTRL	0x38f
 #define LAPIC		0xfee00000
 /* All memory a second time, at addresses whose lower half is not mapped. */
 #define ALIAS		0xffff800080000000
@@ -72,4 +73,44 @@
 	xor	%edx, %edx
 	wrmsr
 .endm
+
+/* The same for IA32_PERF_GLOBAL_CTRL: what is counted is between the two. */
+.macro open
+	mov	$MSR_GLOBAL_CTRL, %ecx
+	mov	window, %eax
+	mov	window + 4, %edx
+	wrmsr
+.endm
+.macro close
+	mov	$MSR_GLOBAL_CTRL, %ecx
+	xor	%eax, %eax
+	xor	%edx, %edx
+	wrmsr
+.endm
+
+/* Code that runs at CPL 3 is in a section of its own. */
+.macro user
+	.pushsection .user, "ax"
+.endm
+.macro enduser
+	.popsection
+.endm
+
+/* Push what IRET takes to get to CPL 3, with what a suite wants in EFLAGS. */
+.macro push_user target:req, cs=UCS_NATIVE, flags=2
+	push	$UDS
+	push	$user_stack
+	push	case_flags
+	orl	$\flags, (SP)
+	push	$\cs
+	push	$\target
+.endm
+
+/* What turns NMI or interrupt into a certain one: at the next instruction. */
+.macro self_ipi command:req
+	mov	$LAPIC + 0x300, %eax
+	movl	$\command, (AX)
+.endm
+#define SELF_VECTOR 0x44000
+#define SELF_NMI    0x44400
 #endif

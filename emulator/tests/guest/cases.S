@@ -50,32 +50,6 @@
 	.popsection
 .endm
 
-/* Code that runs at CPL 3 is in a section of its own. */
-.macro user
-	.pushsection .user, "ax"
-.endm
-.macro enduser
-	.popsection
-.endm
-
-/* Push what IRET takes to get to CPL 3, with what a suite wants in EFLAGS. */
-.macro push_user target:req, cs=UCS_NATIVE, flags=2
-	push	$UDS
-	push	$user_stack
-	push	case_flags
-	orl	$\flags, (SP)
-	push	$\cs
-	push	$\target
-.endm
-
-/* What turns NMI or interrupt into a certain one: at the next instruction. */
-.macro self_ipi command:req
-	mov	$LAPIC + 0x300, %eax
-	movl	$\command, (AX)
-.endm
-#define SELF_VECTOR 0x44000
-#define SELF_NMI    0x44400
-
 	user
 	.skip	1024
 	.globl	user_stack

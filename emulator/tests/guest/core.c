@@ -87,7 +87,8 @@ static void msrs(void)
 	   "DS_AREA: #GP if not canonical");
 
 	val = rdmsr(0x1a0);
-	ok((val & 0x1800) == 0x1000, "MISC_ENABLE: BTS is there, PEBS is not");
+	ok((val & 0x1800) == (has_pebs ? 0 : 0x1000),
+	   "MISC_ENABLE: BTS is there, PEBS is%s", has_pebs ? "" : " not");
 	wrmsr(0x1a0, val ^ 0x1800);
 	ok(rdmsr(0x1a0) == val, "MISC_ENABLE: bits 11 and 12 are read-only");
 }
@@ -98,12 +99,12 @@ static void msrs(void)
  */
 static void smap(void)
 {
-	uint32_t a = 7, b, c = 0, d;
+	uint32_t a, b, c = 0, d;
 	const struct bts_case *each;
 	bool good = true;
 	ulong cr4;
 
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	cpuid(7, &a, &b, &c, &d);
 	if (!(b & 1 << 20)) {
 		ok(true, "branches with SMAP # SKIP this processor has none");
 		return;

@@ -52,10 +52,10 @@ static void area_faults(void)
 
 static void smap(void)
 {
-	uint32_t a = 7, b, c = 0, d;
+	uint32_t a, b, c = 0, d;
 	ulong cr4;
 
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	cpuid(7, &a, &b, &c, &d);
 	if (!(b & 1 << 20)) {
 		ok(true, "fault: SMAP # SKIP this processor has none");
 		return;

@@ -39,11 +39,16 @@ struct control {
 };
 extern struct control ctl;
 
-/* CPUID's part of it. */
-extern bool has_ds, has_dtes64, has_ds_cpl;
+/* CPUID's part of it; PEBS as this model has it with the others. */
+extern bool has_ds, has_dtes64, has_ds_cpl, has_pebs;
+extern unsigned pmu_version;
 
 /* The DS area, read and written in the layout of this processor and mode. */
-enum field { BASE, INDEX, MAXIMUM, THRESHOLD };
+enum field {
+	BASE, INDEX, MAXIMUM, THRESHOLD,
+	PEBS_BASE, PEBS_INDEX, PEBS_MAXIMUM, PEBS_THRESHOLD,
+	PEBS_RESET,			/* of counter 0; the others follow */
+};
 extern unsigned word, record_size;
 #define RECORDS 512
 extern uint8_t ds_area[4096], bts_buffer[RECORDS * 24 + 4096];
@@ -68,6 +73,7 @@ extern volatile ulong kernel_sp, gp_fixup;
 extern volatile uint32_t debugctl, debugctl_after_pmi;
 extern uint8_t tss[];
 extern uint64_t gdt[], page_tables[];
+extern char user_stack[];
 extern char isr_leave[], isr_iret[], isr_ipi[], isr_ud[], isr_db[], isr_gp[];
 extern char isr_gate[], user_gate[], isr_pmi[], ap_real[], ap_real_end[], user_begin[], user_end[];
 
@@ -92,12 +98,14 @@ extern volatile struct pmi pmi_seen;
 extern bool pmi_as_vector, pmi_unmasks;
 extern ulong ds_alias;			/* added to check_case()'s addresses */
 
+void set_call_gate(unsigned sel, unsigned cs, ulong target);
 void set_gate(unsigned vec, void *handler, unsigned dpl, ulong offset);
 void map_page(ulong addr, uint64_t entry);
 #define PTE_P	1
 #define PTE_W	2
 #define PTE_U	4
 
+void cpuid(uint32_t leaf, uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d);
 uint64_t rdmsr(uint32_t msr);
 bool wrmsr_faults(uint32_t msr, uint64_t val);
 void wrmsr(uint32_t msr, uint64_t val);

@@ -7,8 +7,8 @@
 #include "guest.h"
 
 struct control ctl;
-bool has_ds, has_dtes64, has_ds_cpl, pmi_as_vector, pmi_unmasks;
-unsigned word, record_size;
+bool has_ds, has_dtes64, has_ds_cpl, has_pebs, pmi_as_vector, pmi_unmasks;
+unsigned word, record_size, pmu_version;
 ulong ds_alias;
 uint8_t ds_area[4096] __attribute__((aligned(4096)));
 uint8_t bts_buffer[RECORDS * 24 + 4096] __attribute__((aligned(4096)));
@@ -192,7 +192,7 @@ static void setup_tss(void)
 	__asm__ volatile("ltr %w0" : : "r"(TSS_SEL));
 }
 
-static void set_call_gate(unsigned sel, unsigned cs, ulong target)
+void set_call_gate(unsigned sel, unsigned cs, ulong target)
 {
 	gdt[sel / 8] = (target & 0xffff) | cs << 16 | 0xecull << 40 |
 		       (uint64_t)(target >> 16 & 0xffff) << 48;
@@ -233,21 +233,19 @@ static void setup_entries(void)
 #endif
 }
 
-static void cpuid(uint32_t leaf, uint32_t *a, uint32_t *c, uint32_t *d)
+/* *c is the subleaf before. */
+void cpuid(uint32_t leaf, uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
 {
-	uint32_t b;
-
-	*c = 0;
-	__asm__ volatile("cpuid" : "=a"(*a), "=b"(b), "+c"(*c), "=d"(*d)
+	__asm__ volatile("cpuid" : "=a"(*a), "=b"(*b), "+c"(*c), "=d"(*d)
 				 : "0"(leaf));
 }
 
 static void find_features(void)
 {
-	uint32_t a, c, d, family, model;
+	uint32_t a, b, c = 0, d, family, model;
 	bool core2;
 
-	cpuid(1, &a, &c, &d);
+	cpuid(1, &a, &b, &c, &d);
 	has_ds = d & 1 << 21;
 	has_dtes64 = c & 1 << 2;
 	has_ds_cpl = c & 1 << 4;
@@ -272,6 +270,17 @@ static void find_features(void)
 		ctl.valid |= ctl.off_os | ctl.off_usr;
 	else
 		ctl.off_os = ctl.off_usr = 0;
+
+	c = 0;
+	cpuid(0, &a, &b, &c, &d);
+	if (a >= 10) {
+		c = 0;
+		cpuid(10, &a, &b, &c, &d);
+		pmu_version = a & 0xff;
+	}
+	has_pebs = pmu_version == 4 && has_ds && has_dtes64;
+	if (pmu_version)
+		ctl.valid |= 0x1800;	/* the freeze bits */
 
 	word = has_dtes64 || sizeof(ulong) == 8 ? 8 : 4;
 	record_size = 3 * word;

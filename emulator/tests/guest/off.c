@@ -7,6 +7,12 @@
 #include "hops.h"
 
 static unsigned steps;
+extern char isr_ud_seen[];
+volatile unsigned ud_seen;
+__asm__(".text\n"
+	"isr_ud_seen:\n"
+	"	incl ud_seen\n"
+	"	jmp isr_ud\n");
 
 /* Three of them will do. */
 uint32_t step(struct step_frame *frame, uint32_t now)
@@ -32,6 +38,34 @@ static void no_btf(void)
 	ok(steps == 3, "TF stops after each instruction, with BTF written");
 }
 
+/* In QEMU an MSR that is not known reads 0 and takes everything. */
+static void no_counters(void)
+{
+	static const uint32_t msrs[] = {
+		0xc1, 0xc2, 0x186, 0x187, 0x4c1, 0x309, 0x30a, 0x30b, 0x345,
+		0x38d, 0x38e, 0x38f, 0x390, 0x391, 0x392, 0x3f1,
+	};
+	uint32_t a, b, c = 0, d;
+	unsigned i;
+	bool good;
+
+	cpuid(1, &a, &b, &c, &d);
+	good = !(c & 1 << 15);
+	c = 0;
+	cpuid(10, &a, &b, &c, &d);
+	ok(good && !a && !b && !c && !d, "CPUID has no performance counters");
+
+	good = true;
+	for (i = 0; i < sizeof(msrs) / sizeof(msrs[0]); i++)
+		good &= !wrmsr_faults(msrs[i], ~0ull) && rdmsr(msrs[i]) == 0;
+	ok(good, "their MSRs read 0 and ignore writes");
+
+	set_gate(6, isr_ud_seen, 0, 0);
+	__asm__ volatile("rdpmc" : : "c"(0) : "eax", "edx", "memory");
+	ok(ud_seen == 1, "RDPMC raises #UD");
+	set_gate(6, isr_ud, 0, 0);
+}
+
 _Noreturn void guest_main(void)
 {
 	extern char isr_nmi[];
@@ -52,6 +86,7 @@ _Noreturn void guest_main(void)
 	ok(rdmsr(0x1a0) == (val ^ 0x1800),
 	   "MISC_ENABLE: bits 11 and 12 are like the others");
 	no_btf();
+	no_counters();
 
 	good = true;
 	ds_setup((ulong)ds_area, (ulong)bts_buffer, RECORDS, 3);
