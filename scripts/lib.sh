@@ -47,11 +47,13 @@ existing() { local f; while IFS= read -r -d '' f; do [ ! -f "$top/$f" ] || print
 
 # Where the finished results are, or will be.
 kernel_inputs=(patches arch block crypto drivers fs include init io_uring ipc kernel lib mm
-	net security virt configs/vm.config scripts/build-kernel scripts/compose)
-# kernel_dir [debug|kcsan]
+	net security virt configs/vm.config configs/ds.config scripts/build-kernel scripts/compose)
+# kernel_dir [debug|kcsan|i386|stock]
 kernel_dir() {
+	local inputs=("${kernel_inputs[@]}")
+	[ "${1:-}" != stock ] || inputs=(configs/vm.config scripts/build-kernel)
 	echo "$cache/kernel/$(content_key ${1:+"$1"} "$(kernel_version)" "$(compiler)" -- \
-		"${kernel_inputs[@]}" ${1:+"configs/$1.config"})"
+		"${inputs[@]}" ${1:+"configs/$1.config"})"
 }
 qemu_dir() {
 	echo "$cache/qemu/$(content_key "$(qemu_version)" "$(compiler)" -- emulator/patches emulator/src scripts/build-qemu scripts/compose)"

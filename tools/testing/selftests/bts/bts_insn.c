@@ -90,16 +90,22 @@ static void classify(struct insn *insn, const cs_insn *i)
 	}
 	switch (i->id) {
 	case X86_INS_JMP:
-	case X86_INS_LJMP:
+		insn->kind = INSN_JUMP;
+		break;
 	case X86_INS_CALL:
-	case X86_INS_LCALL:
+		insn->kind = INSN_CALL;
+		break;
 	case X86_INS_RET:
+		insn->kind = INSN_RETURN;
+		break;
+	case X86_INS_LJMP:
+	case X86_INS_LCALL:
 	case X86_INS_RETF:
 	case X86_INS_RETFQ:
 	case X86_INS_IRET:
 	case X86_INS_IRETD:
 	case X86_INS_IRETQ:
-		insn->kind = INSN_JUMP;
+		insn->kind = INSN_FAR;
 		break;
 	case X86_INS_PUSHF:
 	case X86_INS_PUSHFD:
@@ -168,9 +174,9 @@ bool insn_decode(struct insn *insn, uint64_t addr, const uint8_t *code,
 				  (1ULL << 8 * x86->addr_size) - 1,
 	};
 	classify(insn, i);
-	if ((insn->kind == INSN_JUMP || insn->kind == INSN_CONDITIONAL) &&
-	    x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM &&
-	    i->id != X86_INS_RET && i->id != X86_INS_RETF && i->id != X86_INS_RETFQ) {
+	if ((insn->kind == INSN_JUMP || insn->kind == INSN_CALL ||
+	     insn->kind == INSN_CONDITIONAL) &&
+	    x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM) {
 		insn->target = x86->operands[0].imm;
 		if (!long_mode)
 			insn->target &= UINT32_MAX;

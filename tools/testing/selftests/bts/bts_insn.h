@@ -13,7 +13,10 @@
 enum insn_kind {
 	INSN_PLAIN,		/* goes to the next instruction */
 	INSN_REPEATED,		/* ... or to itself again, which is no branch */
-	INSN_JUMP,		/* always branches */
+	INSN_JUMP,		/* always branches, as do the next three */
+	INSN_CALL,
+	INSN_RETURN,
+	INSN_FAR,		/* ... by way of CS: jump, call, return, IRET */
 	INSN_CONDITIONAL,	/* branches to @target, see insn_taken() */
 	INSN_PUSHF,		/* plain, and stores the trap flag */
 	INSN_NO_TRAP,		/* plain, and no single-step trap follows it */

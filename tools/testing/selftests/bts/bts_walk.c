@@ -3,10 +3,11 @@
  * Which branches does a program take, as seen by stepping through it?
  *
  * Walks every thread of a command with PTRACE_SINGLESTEP and writes down, per
- * thread, each branch taken in user mode.  An instruction that does not do what
- * its decoding says ends the walk: a witness that guesses is none.  The way into
- * the kernel and back (system calls, faults, signals and their return) is not a
- * user branch.  Knows nothing of any hardware trace.
+ * thread, each branch taken in user mode; and, if asked, each instruction that was
+ * executed to its end, as a processor counts them.  An instruction that does not
+ * do what its decoding says ends the walk: a witness that guesses is none.  The
+ * way into the kernel and back (system calls, faults, signals and their return) is
+ * not a user branch.  Knows nothing of any hardware trace.
  *
  * A program that blocks SIGTRAP does not survive being stepped through.
  */
@@ -34,13 +35,18 @@
 #define STEP_DONE	TRAP_TRACE	/* one instruction was executed */
 #define STEP_SYSCALL	TRAP_BRKPT	/* a system call returned */
 #define STEP_HANDLER	SIGTRAP		/* a signal's handler is about to start */
+/* ... and of one that an instruction made itself: INT3. */
+#define STEP_INT3	SI_KERNEL
 
 struct walk {
 	struct user_regs_struct	regs;	/* at the last stop */
 	FILE			*out;
+	FILE			*insns;
+	/* A system call is about to return that is written already, or not ours. */
+	bool			in_syscall;
 };
 
-static const char *prefix;
+static const char *prefix, *insns_prefix;
 static unsigned long long steps;
 
 /* Instructions seen, by address. */
@@ -99,6 +105,33 @@ static void record(struct walk *w, uint64_t from, uint64_t to)
 		err(1, "%s", prefix);
 }
 
+/* What is written of an instruction, see the usage. */
+static char insn_letter(const struct walk *w, const struct insn *insn)
+{
+	switch (insn->kind) {
+	case INSN_CONDITIONAL:
+		return insn_taken(insn, &w->regs) ? 'c' : 'n';
+	case INSN_JUMP:
+		return 'j';
+	case INSN_CALL:
+		return 'l';
+	case INSN_RETURN:
+		return 'r';
+	case INSN_FAR:
+	case INSN_ENTERS_KERNEL:
+		return 'f';
+	default:
+		return '-';
+	}
+}
+
+/* The instruction at w->regs was executed to its end. */
+static void executed(struct walk *w, char letter)
+{
+	if (w->insns && fprintf(w->insns, "%llx %c\n", w->regs.rip, letter) < 0)
+		err(1, "%s", insns_prefix);
+}
+
 /* One instruction led from w->regs to @now. */
 static void step(const struct tracee *t, struct walk *w,
 		 const struct user_regs_struct *now)
@@ -113,6 +146,9 @@ static void step(const struct tracee *t, struct walk *w,
 	next = insn->addr + insn->len;
 	switch (insn->kind) {
 	case INSN_JUMP:
+	case INSN_CALL:
+	case INSN_RETURN:
+	case INSN_FAR:
 		if (insn->target && to != insn->target)
 			unexplained(t, insn, to, "a jump elsewhere");
 		record(w, insn->addr, to);
@@ -129,6 +165,8 @@ static void step(const struct tracee *t, struct walk *w,
 	case INSN_REPEATED:
 		if (to != insn->addr && to != next)
 			unexplained(t, insn, to, "not the next instruction, nor itself");
+		if (to == insn->addr)
+			return;
 		break;
 	case INSN_PUSHF:
 		/* The trap flag is ours, and the program may look at what it pushed. */
@@ -155,6 +193,16 @@ static void step(const struct tracee *t, struct walk *w,
 	case INSN_ENTERS_KERNEL:
 		break;
 	}
+	executed(w, insn_letter(w, insn));
+}
+
+static FILE *open_output(const struct tracee *t, const char *name)
+{
+	FILE *f = fdopen(tracee_output(t, name), "w");
+
+	if (!f)
+		err(1, "%s", name);
+	return f;
 }
 
 static void get_regs(const struct tracee *t, struct user_regs_struct *regs)
@@ -174,9 +222,10 @@ static void walk_start(struct tracee *t)
 	tracee_pin(&(struct tracee) { .tid = getpid() }, cpu);
 	tracee_pin(t, cpu);
 
-	w->out = fdopen(tracee_output(t, prefix), "w");
-	if (!w->out)
-		err(1, "%s", prefix);
+	w->out = open_output(t, prefix);
+	if (insns_prefix)
+		w->insns = open_output(t, insns_prefix);
+	w->in_syscall = true;
 	get_regs(t, &w->regs);
 	t->data = w;
 }
@@ -184,9 +233,11 @@ static void walk_start(struct tracee *t)
 static int walk_stop(struct tracee *t, int status)
 {
 	struct walk *w = t->data;
+	bool in_syscall = w->in_syscall;
 	struct user_regs_struct now;
 	siginfo_t info;
 
+	w->in_syscall = false;
 	get_regs(t, &now);
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info))
 		err(1, "PTRACE_GETSIGINFO");
@@ -200,11 +251,15 @@ static int walk_stop(struct tracee *t, int status)
 
 	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_SYSCALL) {
 		generation++;
+		if (!in_syscall)
+			executed(w, 'f');
 		w->regs = now;
 		return 0;
 	}
 
-	/* No instruction was completed: the signal stands before it. */
+	/* INT3 was executed; else none was, and the signal stands before it. */
+	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_INT3)
+		executed(w, 'f');
 	w->regs = now;
 	if (WSTOPSIG(status) == SIGTRAP && info.si_code == STEP_HANDLER)
 		return 0;
@@ -217,6 +272,8 @@ static void walk_event(struct tracee *t, int event)
 
 	(void)event;
 	generation++;
+	executed(w, 'f');
+	w->in_syscall = true;
 	get_regs(t, &w->regs);
 }
 
@@ -224,7 +281,8 @@ static void walk_exit(struct tracee *t)
 {
 	struct walk *w = t->data;
 
-	if (fclose(w->out))
+	executed(w, 'f');
+	if (fclose(w->out) || (w->insns && fclose(w->insns)))
 		err(1, "%s", prefix);
 	free(w);
 	t->data = NULL;
@@ -241,10 +299,17 @@ int main(int argc, char **argv)
 	};
 	int opt, status;
 
-	while ((opt = getopt(argc, argv, "+o:")) != -1) {
-		if (opt != 'o')
+	while ((opt = getopt(argc, argv, "+i:o:")) != -1) {
+		switch (opt) {
+		case 'i':
+			insns_prefix = optarg;
+			break;
+		case 'o':
+			prefix = optarg;
+			break;
+		default:
 			goto usage;
-		prefix = optarg;
+		}
 	}
 	if (!prefix || optind >= argc)
 		goto usage;
@@ -255,8 +320,12 @@ int main(int argc, char **argv)
 
 usage:
 	fprintf(stderr,
-		"usage: bts_walk -o PREFIX PROGRAM [ARGUMENT...]\n"
+		"usage: bts_walk -o PREFIX [-i PREFIX] PROGRAM [ARGUMENT...]\n"
 		"Writes the branches thread N of PROGRAM takes to PREFIX.N, as pairs of\n"
-		"64-bit addresses.  Exits as PROGRAM does.\n");
+		"64-bit addresses.  Exits as PROGRAM does.\n"
+		"  -i PREFIX  writes to PREFIX.N each instruction that is executed to its end,\n"
+		"             of a program that has one thread and ends by itself: its address\n"
+		"             and c (conditional branch, taken), n (not taken), j (near jump),\n"
+		"             l (near call), r (near return), f (far, or into the kernel), -\n");
 	return 1;
 }
