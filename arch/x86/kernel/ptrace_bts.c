@@ -118,15 +118,17 @@ static enum ds_answer ptrace_bts_resume(struct ds_tracer *tracer)
 {
 	struct ptrace_bts *bts = container_of(tracer, struct ptrace_bts, tracer);
 	enum ds_answer answer = DS_STOP;
+	unsigned long flags;
 
-	spin_lock_irq(&current->sighand->siglock);
+	if (!lock_task_sighand(current, &flags))
+		return answer;
 	/* The end of the attachment must not leave a stop behind. */
 	if (current->thread.ptrace_bts == bts) {
 		if (task_set_jobctl_pending(current, JOBCTL_TRAP_BTS))
 			signal_wake_up(current, false);
 		answer = DS_LATER;
 	}
-	spin_unlock_irq(&current->sighand->siglock);
+	unlock_task_sighand(current, &flags);
 
 	return answer;
 }
@@ -169,7 +171,7 @@ static struct ptrace_bts *ptrace_bts_get(struct task_struct *child)
 	struct ptrace_bts *bts = NULL;
 
 	read_lock(&tasklist_lock);
-	if (child->ptrace && child->parent == current)
+	if (child->ptrace && rcu_access_pointer(child->parent) == current)
 		bts = child->thread.ptrace_bts;
 	if (bts)
 		refcount_inc(&bts->ref);
@@ -181,14 +183,15 @@ static struct ptrace_bts *ptrace_bts_get(struct task_struct *child)
 /* Give the tracee its trace, unless it is ours no longer. */
 static bool ptrace_bts_publish(struct task_struct *child, struct ptrace_bts *bts)
 {
+	unsigned long flags;
 	bool ours;
 
 	read_lock(&tasklist_lock);
-	ours = child->ptrace && child->parent == current;
+	ours = child->ptrace && rcu_access_pointer(child->parent) == current &&
+	       lock_task_sighand(child, &flags);
 	if (ours) {
-		spin_lock_irq(&child->sighand->siglock);
 		child->thread.ptrace_bts = bts;
-		spin_unlock_irq(&child->sighand->siglock);
+		unlock_task_sighand(child, &flags);
 	}
 	read_unlock(&tasklist_lock);
 

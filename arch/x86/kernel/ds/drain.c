@@ -13,11 +13,11 @@
  */
 #include <linux/minmax.h>
 #include <linux/percpu.h>
+#include <linux/processor.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 
 #include <asm/debugreg.h>
-#include <asm/processor.h>
 
 #include "ds.h"
 

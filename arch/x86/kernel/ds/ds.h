@@ -6,10 +6,10 @@
 #ifndef _X86_KERNEL_DS_H
 #define _X86_KERNEL_DS_H
 
+#include <linux/cpufeature.h>
 #include <linux/percpu-defs.h>
 #include <linux/types.h>
 
-#include <asm/cpufeature.h>
 #include <asm/ds.h>
 #include <asm/intel_ds.h>
 
@@ -25,9 +25,10 @@ enum ds_field {
 	DS_BTS_THRESHOLD,
 };
 
+/* perf, alone, uses the area only where fields are wide. */
 static inline bool ds_wide(void)
 {
-	return boot_cpu_has(X86_FEATURE_DTES64);
+	return !IS_ENABLED(CONFIG_X86_DS) || boot_cpu_has(X86_FEATURE_DTES64);
 }
 
 static inline unsigned long ds_get(const struct debug_store *ds,

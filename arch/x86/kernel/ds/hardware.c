@@ -7,14 +7,14 @@
  * alone, see ds.h.
  */
 #include <linux/bits.h>
+#include <linux/cpufeature.h>
 #include <linux/errno.h>
 #include <linux/init.h>
+#include <linux/processor.h>
 
 #include <asm/cpu_device_id.h>
-#include <asm/cpufeature.h>
 #include <asm/intel-family.h>
 #include <asm/msr-index.h>
-#include <asm/processor.h>
 
 #include "ds.h"
 

@@ -3,9 +3,8 @@
  * What does a context switch change, and what does a new task inherit?
  */
 #include <linux/percpu.h>
+#include <linux/processor.h>
 #include <linux/sched.h>
-
-#include <asm/processor.h>
 
 #include "ds.h"
 

@@ -12,6 +12,7 @@
  */
 #include <linux/cleanup.h>
 #include <linux/mutex.h>
+#include <linux/processor.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
 #include <linux/smp.h>
@@ -19,7 +20,6 @@
 #include <linux/workqueue.h>
 
 #include <asm/perf_event.h>
-#include <asm/processor.h>
 
 #include "ds.h"
 
