@@ -3,7 +3,7 @@
 # The commands of the project; what they do is in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-debug vm shell series build
+.PHONY: help demo check check-debug check-series vm shell series build
 .SILENT:
 
 TIMEOUT ?= 600
@@ -18,6 +18,7 @@ help:
 	echo "                     is discarded; its output and exit status are make's"
 	echo "make shell           the same, interactive"
 	echo "make series          write the kernel patches as mail to series/"
+	echo "make check-series    is each of them fit to be mailed? One line a patch and check"
 	echo "make help            this"
 	echo
 	echo "Variables: TIMEOUT=SECONDS   for vm: give up after this long (600; 0: never)"
@@ -39,6 +40,9 @@ check-debug:
 
 series:
 	scripts/series
+
+check-series:
+	scripts/check-series
 
 build:
 	scripts/build
