@@ -411,6 +411,10 @@ refused() {
 	emu amd off.64 "qemu64,+ds"
 	grep -q "feature 'ds' is emulated for Intel" "$OUT/amd.err"
 	result $? "ds on a model that is not Intel's is refused"
+	# The extended family counts: this one has nothing of NetBurst.
+	emu family-18 off.64 "$INTEL,+ds,family=18"
+	grep -q "feature 'ds' is emulated for Intel" "$OUT/family-18.err"
+	result $? "ds on a family that is not known is refused"
 	emu nolog off.64 "$DS,bts-log=$OUT/none/log"
 	grep -q "cannot write bts-log" "$OUT/nolog.err"
 	result $? "a log that cannot be written is refused"

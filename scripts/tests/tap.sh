@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What do the tests of the scripts share? Results as TAP. Sourced, not run.
+# What do the tests of the scripts share? Results as TAP. Sourced, not run. scripts/check
+# runs the tests: they need the directories that it sets, OUT and SELFTESTS among them.
 set -u
 count=0
 

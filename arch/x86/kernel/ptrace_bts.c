@@ -10,7 +10,10 @@
  * ptrace stop: nothing is recorded, and nobody else can end the attachment.
  *
  * To add a request: its number in <uapi/asm/ptrace_bts.h>, a case at the end of
- * this file, the ranges in arch_ptrace() and compat_arch_ptrace().
+ * this file, and the end of the ranges in arch_ptrace() and
+ * compat_arch_ptrace() (arch/x86/kernel/ptrace.c). The selftest
+ * ptrace_bts_test.c expects EIO for the number after the last. The requests are
+ * described in Documentation/userspace-api/ptrace_bts.rst.
  */
 #include <linux/branch_ring.h>
 #include <linux/ptrace.h>

@@ -5,7 +5,7 @@
  */
 #include "guest.h"
 
-/* HARDWARE.md's table of IA32_DEBUGCTL, as the processor should behave. */
+/* What the bits of IA32_DEBUGCTL do together ("Branch Trace Store (BTS)"). */
 static void control_table(void)
 {
 	static const struct {

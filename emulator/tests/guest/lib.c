@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * How does a guest program the debug store, and compare and report what it
- * stored?  One copy for all suites.
+ * stored?  One copy for all suites.  Which bits a CPU family has is told in
+ * find_features(), from the manual and not from the emulator.
  */
 #include <stdarg.h>
 #include "guest.h"

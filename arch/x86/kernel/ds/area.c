@@ -7,7 +7,8 @@
  * Area": non-pageable, not on a page with code, the same under every CR3).
  * The cpu_entry_area is the one part of the kernel mapped that way, with
  * and without page-table isolation. It reserves slots for the area, for the
- * BTS staging bank and for PEBS; this file puts pages behind them.
+ * BTS staging bank and for PEBS; this file puts pages behind them. Whether perf
+ * or a tracer may record is not decided here, but in tracer.c.
  */
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -21,7 +22,7 @@
 #include <asm/msr.h>
 #include <asm/tlbflush.h>
 
-#include "ds.h"
+#include "internal.h"
 
 /* A full page, so that it can be mapped into the cpu_entry_area. */
 DEFINE_PER_CPU_PAGE_ALIGNED(struct debug_store, cpu_debug_store);

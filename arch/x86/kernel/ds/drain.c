@@ -19,7 +19,7 @@
 
 #include <asm/debugreg.h>
 
-#include "ds.h"
+#include "internal.h"
 
 DEFINE_PER_CPU(struct ds_cpu, ds_cpu);
 

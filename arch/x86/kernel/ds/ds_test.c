@@ -20,7 +20,7 @@
 #include <asm/perf_event.h>
 
 #include "../../events/perf_event.h"
-#include "ds.h"
+#include "internal.h"
 
 struct control_case {
 	const char	*name;

@@ -4,7 +4,7 @@
  *
  * To add a CPU family: tell ds_control_init() where it has its bits, and
  * ds_test.c what to expect. The layout of area and records follows from DTES64
- * alone, see ds.h.
+ * alone: internal.h, and ds_branch_read() in drain.c.
  */
 #include <linux/bits.h>
 #include <linux/cpufeature.h>
@@ -16,7 +16,7 @@
 #include <asm/intel-family.h>
 #include <asm/msr-index.h>
 
-#include "ds.h"
+#include "internal.h"
 
 /* MSR_DEBUGCTLA of NetBurst (Intel SDM vol. 3, "MSR_DEBUGCTLA MSR") */
 #define NETBURST_TR		BIT_ULL(2)

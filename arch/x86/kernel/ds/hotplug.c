@@ -12,7 +12,7 @@
 #include <asm/apic.h>
 #include <asm/perf_event.h>
 
-#include "ds.h"
+#include "internal.h"
 
 static int ds_cpu_starting(unsigned int cpu)
 {

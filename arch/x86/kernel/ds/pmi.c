@@ -19,7 +19,7 @@
 #include <asm/apic.h>
 #include <asm/perf_event.h>
 
-#include "ds.h"
+#include "internal.h"
 
 static int ds_pmi(unsigned int cmd, struct pt_regs *regs)
 {

@@ -6,13 +6,14 @@
  * The processor stores to linear addresses of this kernel. The page tables that
  * hibernation and kexec go on with do not have them, and neither INIT nor the
  * start of another kernel turns BTS off. CPUs that go down before that are dealt
- * with in hotplug.c; here is the boot CPU's part, and that of CPUs that are
- * stopped where they are.
+ * with in hotplug.c; here is the boot CPU's part, called from
+ * arch/x86/power/cpu.c, and that of CPUs that are stopped where they are, by
+ * stop_this_cpu(), machine_kexec() and the NMI of a crash.
  */
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
-#include "ds.h"
+#include "internal.h"
 
 /**
  * ds_cpu_emergency_stop - never record again on this CPU

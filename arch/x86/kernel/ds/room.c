@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens when a sink is full?
+ * When is the next interrupt due, and what happens when a sink is full?
  *
  * Whenever recording is about to begin or to go on, room is looked at: the
  * threshold is set so that the PMI comes while there still is some, even if it
- * is as late as DS_HEADROOM in <asm/ds.h> allows. Where there is not, the sink
+ * is as late as DS_HEADROOM in <asm/ds.h> allows; who changes that finds in
+ * ds.rst what else knows the figure. Where there is no room, the sink
  * is asked, and nothing is recorded unless it says so. It may want to answer in
  * the task's own context; that is task work, which runs before the task's next
  * user instruction.
@@ -21,7 +22,7 @@
 #include <linux/smp.h>
 #include <linux/task_work.h>
 
-#include "ds.h"
+#include "internal.h"
 
 /* Have ops->resume called. False where the task does not run task work any more. */
 static bool ds_defer(struct ds_tracer *tracer)
@@ -50,9 +51,15 @@ static bool ds_defer(struct ds_tracer *tracer)
  * filter by CPL all that a handler does on its way out: without that much, each
  * PMI would raise the next.
  */
+#define DS_SLACK	4
+#define DS_SLACK_NO_CPL	1024
+
+/* A bank leaves twice the headroom above its threshold, see below. */
+static_assert(BTS_BUFFER_SIZE / 24 > 2 * DS_HEADROOM + DS_SLACK_NO_CPL);
+
 static unsigned int ds_slack(void)
 {
-	return ds_control.off_os ? 4 : 1024;
+	return ds_control.off_os ? DS_SLACK : DS_SLACK_NO_CPL;
 }
 
 /**

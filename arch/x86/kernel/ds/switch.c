@@ -6,7 +6,7 @@
 #include <linux/processor.h>
 #include <linux/sched.h>
 
-#include "ds.h"
+#include "internal.h"
 
 /**
  * ds_switch_to - record for the task that is switched to, and for no other

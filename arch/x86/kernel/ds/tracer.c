@@ -4,7 +4,9 @@
  *
  * A tracer is attached to its task, started and stopped any number of times,
  * and released once. The first tracer of the machine brings what the hardware
- * needs, the last one takes it away again.
+ * needs, the last one takes it away again. That begins with the right to use it:
+ * tracers, and perf's users of BTS, LBR and Intel PT, exclude each other, see
+ * perf_exclude_bts(). No record passes here: drain.c gives them to the sink.
  *
  * The context switch reads the tracer of the task it switches to, with
  * interrupts off; that is an RCU reader. Everything else that touches the
@@ -21,7 +23,7 @@
 
 #include <asm/perf_event.h>
 
-#include "ds.h"
+#include "internal.h"
 
 /* Tracers on this machine, and what they need. */
 static DEFINE_MUTEX(ds_users_mutex);

@@ -8,6 +8,10 @@
  * records for the host; and BTF, which is in the same MSR.  Section names in
  * comments are those of the Intel SDM vol. 3, chapter "Debug, Branch Profile,
  * TSC, ...".  Not here: LBR, branch trace messages on the bus.
+ *
+ * To add a CPU family: a table and a case in ds_control_of(), the message in
+ * x86_ds_realize(), the same bits in find_features() of tests/guest/lib.c, a
+ * line in suites() of tests/run.sh.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -72,6 +76,9 @@ static const struct X86DSControl *ds_control_of(CPUX86State *env)
 
     if (!IS_INTEL_CPU(env)) {
         return NULL;
+    }
+    if (family == 15) {
+        family += (version >> 20) & 0xff;
     }
     if (family == 15) {
         return &netburst_control;
