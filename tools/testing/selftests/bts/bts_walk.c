@@ -13,7 +13,7 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <linux/compiler.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -89,11 +89,11 @@ static const struct insn *fetch(const struct tracee *t,
 	return &c->insn;
 }
 
-static void __attribute__((noreturn))
+static void __noreturn
 unexplained(const struct tracee *t, const struct insn *insn, uint64_t to,
 	    const char *what)
 {
-	errx(1, "thread %d after %llu steps: %#" PRIx64 " (%u bytes) -> %#" PRIx64 ": %s",
+	errx(1, "thread %d after %llu steps: %#lx (%u bytes) -> %#lx: %s",
 	     t->index, steps, insn->addr, insn->len, to, what);
 }
 
@@ -179,7 +179,7 @@ static void step(const struct tracee *t, struct walk *w,
 					    word & ~FLAG_TF))
 				err(1, "flags on the stack");
 		}
-		/* fall through */
+		fallthrough;
 	case INSN_PLAIN:
 		if (to != next)
 			unexplained(t, insn, to, "not the next instruction");

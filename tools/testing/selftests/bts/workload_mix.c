@@ -4,6 +4,7 @@
  * and then a system call, a page touched for the first time, a signal and its
  * handler. As many rounds as the argument says; prints a checksum of its way.
  */
+#include <linux/compiler.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 static unsigned long sum = 1;
-static volatile sig_atomic_t handled;
+static sig_atomic_t handled;
 
 static unsigned int next(void)
 {
@@ -22,30 +23,34 @@ static unsigned int next(void)
 	return state >> 16;
 }
 
-static void __attribute__((noinline)) add(unsigned int n)
+static noinline void add(unsigned int n)
 {
 	sum = sum * 31 + n;
 }
 
-static void __attribute__((noinline)) turn(unsigned int n)
+static noinline void turn(unsigned int n)
 {
 	sum ^= sum << (n % 7 + 1);
 }
 
-static void __attribute__((noinline)) recurse(unsigned int n)
+static noinline void recurse(unsigned int n)
 {
 	if (n % 5)
 		recurse(n - 1);
 	sum += n;
 }
 
-static void __attribute__((noinline)) loop(unsigned int n)
+static noinline void loop(unsigned int n)
 {
-	volatile unsigned int i;
+	unsigned int i;
 
-	for (i = 0; i < n % 13; i++)
-		if (i & 1)
+	for (i = 0; i < n % 13; i++) {
+		OPTIMIZER_HIDE_VAR(i);
+		if (i & 1) {
+			barrier();
 			sum++;
+		}
+	}
 }
 
 static void (*const calls[])(unsigned int n) = { add, turn, recurse, loop };

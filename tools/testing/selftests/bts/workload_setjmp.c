@@ -3,42 +3,50 @@
  * setjmp() and longjmp(), out of one call and out of many, and a table of
  * functions; an ordinary program with the C library's start and end around it.
  */
+#include <linux/compiler.h>
 #include <setjmp.h>
 
 static jmp_buf env;
-static volatile unsigned int sum;
+static unsigned int sum;
 
-static void __attribute__((noinline)) out_of(int depth, int value)
+static noinline void out_of(int depth, int value)
 {
 	if (depth)
 		out_of(depth - 1, value);
 	else if (value)
 		longjmp(env, value);
 	/* Never reached; keeps the call from becoming a jump. */
-	sum += depth;
+	barrier();
 }
 
-static void __attribute__((noinline)) add(int i)
+static noinline void add(int i)
 {
-	sum += i;
+	WRITE_ONCE(sum, sum + i);
 }
 
-static void __attribute__((noinline)) mix(int i)
+static noinline void mix(int i)
 {
-	sum = sum * 31 ^ i;
+	WRITE_ONCE(sum, sum * 31 ^ i);
 }
 
-static void (*const volatile functions[])(int) = { add, mix, add };
+static void (*const functions[])(int) = { add, mix, add };
+
+static noinline int there_and_back(int i)
+{
+	int value = setjmp(env);
+
+	if (!value)
+		out_of(i % 7, i);
+	return value;
+}
 
 int main(void)
 {
-	volatile int i;
+	int i;
 
 	for (i = 1; i <= 30; i++) {
-		int value = setjmp(env);
+		int value = there_and_back(i);
 
-		if (!value)
-			out_of(i % 7, i);
 		functions[value % 3](value);
 	}
 	return 0;

@@ -3,6 +3,7 @@
  * Signals with handlers: raised by the program, and by the processor on a fault,
  * which the handler leaves by siglongjmp() or by moving the instruction pointer.
  */
+#include <linux/compiler.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -12,18 +13,18 @@
 #define ROUNDS	6
 
 static sigjmp_buf env;
-static volatile int handled;
+static int handled;
 /* Bytes of the faulting instruction that the handler is to skip. */
-static volatile int skip;
+static int skip;
 
 static void count(int sig)
 {
-	handled += sig;
+	WRITE_ONCE(handled, handled + sig);
 }
 
 static void nested(int sig)
 {
-	handled += sig;
+	WRITE_ONCE(handled, handled + sig);
 	raise(SIGUSR1);
 }
 
@@ -37,8 +38,8 @@ static void advance(int sig, siginfo_t *info, void *context)
 	ucontext_t *uc = context;
 
 	(void)info;
-	handled += sig;
-	uc->uc_mcontext.gregs[REG_RIP] += skip;
+	WRITE_ONCE(handled, handled + sig);
+	uc->uc_mcontext.gregs[REG_RIP] += READ_ONCE(skip);
 }
 
 static void handle(int sig, void (*handler)(int), int flags)
@@ -75,10 +76,12 @@ int main(void)
 {
 	static char stack[65536];
 	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
-	void (*volatile nowhere)(void) = (void (*)(void))0x10000;
-	volatile int *volatile null = NULL;
+	void (*nowhere)(void) = (void (*)(void))0x10000;
+	int *null = NULL;
 	int i;
 
+	OPTIMIZER_HIDE_VAR(nowhere);
+	OPTIMIZER_HIDE_VAR(null);
 	sigaltstack(&alternate, NULL);
 	handle(SIGUSR1, count, 0);
 	handle(SIGUSR2, nested, SA_ONSTACK);
@@ -95,14 +98,14 @@ int main(void)
 		raise(SIGWINCH);
 		raise(SIGURG);
 
-		CATCH(*null = 1);
+		CATCH(WRITE_ONCE(*null, 1));
 		/* The call is taken; the fault is at its target. */
 		CATCH(nowhere());
-		skip = 2;
+		WRITE_ONCE(skip, 2);
 		asm volatile("ud2");
 		asm volatile("xor %%edx, %%edx; xor %%ecx, %%ecx; div %%ecx"
 			     : : : "eax", "ecx", "edx");
-		skip = 0;
+		WRITE_ONCE(skip, 0);
 		asm volatile("int3");
 	}
 	return 0;

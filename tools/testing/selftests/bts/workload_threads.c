@@ -5,6 +5,7 @@
  *
  * Without the C library, whose thread functions do.
  */
+#include <linux/compiler.h>
 #include <linux/sched.h>
 #include <sys/syscall.h>
 
@@ -15,11 +16,11 @@ struct thread {
 	/* Bytes go in at [1] and come out at [0]. */
 	int	to[2], from[2];
 	int	number;
-	char	stack[16384] __attribute__((aligned(16)));
+	char	stack[16384] __aligned(16);
 };
 
 static struct thread threads[THREADS];
-static volatile unsigned int sum[THREADS + 1];
+static unsigned int sum[THREADS + 1];
 
 static inline long call(long nr, long a, long b, long c, long d, long e)
 {
@@ -32,18 +33,19 @@ static inline long call(long nr, long a, long b, long c, long d, long e)
 	return nr;
 }
 
-static void __attribute__((noinline)) work(int number, int rounds)
+static noinline void work(int number, int rounds)
 {
+	unsigned int *own = &sum[number];
 	int i;
 
 	for (i = 0; i < rounds; i++) {
-		sum[number] = sum[number] * 33 + i;
-		if (sum[number] & 4)
-			sum[number] ^= number;
+		WRITE_ONCE(*own, *own * 33 + i);
+		if (READ_ONCE(*own) & 4)
+			WRITE_ONCE(*own, *own ^ number);
 	}
 	if (rounds > 1)
 		work(number, rounds / 2);
-	sum[number]++;
+	WRITE_ONCE(*own, *own + 1);
 }
 
 static void get(int fd)
@@ -95,7 +97,7 @@ static void start(struct thread *t)
 		     : "rcx", "r11", "memory");
 }
 
-void __attribute__((noreturn, force_align_arg_pointer)) _start(void)
+void __noreturn __attribute__((force_align_arg_pointer)) _start(void)
 {
 	int i, j;
 
