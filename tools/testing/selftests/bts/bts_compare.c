@@ -6,8 +6,8 @@
  */
 #include <err.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,11 +64,11 @@ static void report(const struct trace *a, const struct trace *b, size_t at, size
 			break;
 		printf("# %c%8zu", i == at ? '>' : ' ', i);
 		if (x)
-			printf(" %16" PRIx64 " -> %-16" PRIx64, x->from, x->to);
+			printf(" %16lx -> %-16lx", x->from, x->to);
 		else
 			printf(" %16s    %-16s", "-", "-");
 		if (y)
-			printf(" | %16" PRIx64 " -> %-16" PRIx64, y->from, y->to);
+			printf(" | %16lx -> %-16lx", y->from, y->to);
 		else
 			printf(" | %16s    %-16s", "-", "-");
 		printf("\n");

@@ -9,10 +9,10 @@
 #include <asm/ptrace_bts.h>
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static void write_records(struct recording *r, const struct bts_struct *records,
 			errx(1, "record %zu of %zu is of kind %#llx", i, n,
 			     (unsigned long long)records[i].qualifier);
 		if (text)
-			fprintf(r->out, "%" PRIx64 " %" PRIx64 "\n", branch[0], branch[1]);
+			fprintf(r->out, "%lx %lx\n", branch[0], branch[1]);
 		else
 			fwrite(branch, sizeof(branch), 1, r->out);
 	}

@@ -11,7 +11,7 @@
 
 #include <err.h>
 #include <sched.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -63,7 +63,7 @@ static void update_status(const struct tracee *t, struct ptrace_bts_config *conf
 		errx(1, "thread %d: fewer records lost than before", t->index);
 	s->lost = config->lost;
 	if (s->lost && !may_lose)
-		errx(1, "thread %d: %" PRIu64 " records lost after %" PRIu64 " drained",
+		errx(1, "thread %d: %lu records lost after %lu drained",
 		     t->index, s->lost, s->drained);
 }
 
@@ -159,7 +159,7 @@ static void stream_exit(struct tracee *t)
 
 	drain(t, false);
 	write_frame(t, STREAM_END, s->lost);
-	fprintf(stderr, "thread %d: %" PRIu64 " branches, %" PRIu64 " stops, %" PRIu64 " lost\n",
+	fprintf(stderr, "thread %d: %lu branches, %lu stops, %lu lost\n",
 		t->index, s->drained, s->stops, s->lost);
 	if (fflush(s->out) || (!framed && fclose(s->out)))
 		err(1, "writing the branches");

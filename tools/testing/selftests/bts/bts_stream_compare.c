@@ -12,9 +12,9 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,17 +97,17 @@ static void report(const struct thread *t)
 	size_t i;
 
 	failed = true;
-	printf("# thread %u: branch %" PRIu64 " differs\n", t->number, t->same);
+	printf("# thread %u: branch %lu differs\n", t->number, t->same);
 	for (i = 0; i < 2 * CONTEXT; i++) {
 		const struct branch *x = a->first + i < a->end ? &a->branches[a->first + i] : NULL;
 		const struct branch *y = b->first + i < b->end ? &b->branches[b->first + i] : NULL;
 
 		if (x)
-			printf("# drained %16" PRIx64 " -> %-16" PRIx64, x->from, x->to);
+			printf("# drained %16lx -> %-16lx", x->from, x->to);
 		else
 			printf("# drained %16s    %-16s", "-", "-");
 		if (y)
-			printf(" | logged %16" PRIx64 " -> %-16" PRIx64, y->from, y->to);
+			printf(" | logged %16lx -> %-16lx", y->from, y->to);
 		printf("\n");
 	}
 }
@@ -203,7 +203,7 @@ static void log_line(const char *line)
 	struct space *space;
 	const char *p;
 
-	if (sscanf(line, "dropped %" SCNu64 " %" SCNu64, &cpu, &nr) == 2) {
+	if (sscanf(line, "dropped %lu %lu", &cpu, &nr) == 2) {
 		dropped += nr;
 		log_complete = true;
 		return;
@@ -339,14 +339,13 @@ static void check_end(unsigned long least)
 			space->owner->missing += left;
 			continue;
 		}
-		printf("# %zu branches are in the log only, the first %" PRIx64 " -> %" PRIx64 "\n",
+		printf("# %zu branches are in the log only, the first %lx -> %lx\n",
 		       left, space->log.branches[space->log.first].from,
 		       space->log.branches[space->log.first].to);
 		failed = true;
 	}
 	for (t = threads; t; t = t->next) {
-		printf("# thread %u: %" PRIu64 " branches, %" PRIu64 " stops, %" PRIu64
-		       " lost, %" PRIu64 " more in the log\n",
+		printf("# thread %u: %lu branches, %lu stops, %lu lost, %lu more in the log\n",
 		       t->number, t->same, t->stops, t->lost, t->missing);
 		if (!t->done)
 			complain("its end is missing, or is not in the log");
@@ -359,7 +358,7 @@ static void check_end(unsigned long least)
 		lost += t->lost;
 		missing += t->missing;
 	}
-	printf("# the hardware dropped %" PRIu64 " records\n", dropped);
+	printf("# the hardware dropped %lu records\n", dropped);
 	if (!threads)
 		complain("nothing was traced");
 	if (lossy != !!lost)
@@ -396,7 +395,8 @@ int main(int argc, char **argv)
 		goto usage;
 
 	/* The emulator may never come to open it. */
-	in[0] = (struct pollfd) { .fd = open(argv[optind], O_RDONLY | O_NONBLOCK), .events = POLLIN };
+	in[0] = (struct pollfd) {
+		.fd = open(argv[optind], O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	in[1] = (struct pollfd) { .fd = 0, .events = POLLIN };
 	if (in[0].fd < 0)
 		err(2, "%s", argv[optind]);

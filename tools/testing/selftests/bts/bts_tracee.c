@@ -55,7 +55,7 @@ static void resume(const struct tracee *t, int request, int sig)
 {
 	/* A thread killed meanwhile (exit_group() of another) is no error. */
 	if (ptrace(request, t->tid, NULL, (long)sig) && errno != ESRCH)
-		err(1, "resume thread %d", t->tid);
+		err(1, "cannot continue thread %d", t->tid);
 }
 
 static pid_t spawn(char **argv, int options)

@@ -80,7 +80,7 @@ program() {
 	fi
 
 	if [ -z "$walk" ]; then
-		result ok "$name: traced and walked alike # SKIP bts_walk was built without capstone"
+		result ok "$name: traced and walked alike # SKIP no bts_walk: no capstone"
 		return
 	fi
 	[ -e "$dir/$name.walk.0" ] ||
@@ -132,7 +132,8 @@ if busybox=$(command -v busybox); then
 	printf '%s\n' 7 3 11 1 5 2 >"$dir/input"
 	program sort 1 "$busybox" sort -n "$dir/input"
 	program sha256sum 1 "$busybox" sha256sum "$dir/input"
-	check "sort: its output is right" [ "$(tr '\n' ' ' <"$dir/sort.whole.out")" = "1 2 3 5 7 11 " ]
+	check "sort: its output is right" \
+		[ "$(tr '\n' ' ' <"$dir/sort.whole.out")" = "1 2 3 5 7 11 " ]
 else
 	result ok "sort, sha256sum # SKIP no busybox"
 fi
