@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <linux/compiler.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -26,146 +27,15 @@
 #include <unistd.h>
 
 #include "../kselftest_harness.h"
-
-#define NR_SLOTS	256
-#define SLOT_SIZE	8
-
-/*
- * BODY(name, work): stop; then rounds of a jump to a slot, a jump back and @work,
- * while the number of rounds done (rbx) is below the limit (at r12); stop; exit.
- * @work may use r13 to r15, as set by body_arguments, and clobber the others.
- */
-#define BODY(name, work)				\
-	asm(".pushsection .text\n"			\
-	    ".globl " #name "_start\n"			\
-	    #name "_start:\n"				\
-	    "	int3\n"					\
-	    #name "_round:\n"				\
-	    "	movzbl	%bl, %eax\n"			\
-	    "	lea	" #name "_slots(%rip), %rcx\n"	\
-	    "	lea	(%rcx, %rax, 8), %rcx\n"	\
-	    #name "_jump:\n"				\
-	    "	jmp	*%rcx\n"			\
-	    "	.balign	8\n"				\
-	    #name "_slots:\n"				\
-	    "	.rept	256\n"				\
-	    "	.byte	0xe9\n"				\
-	    "	.long	" #name "_back - . - 4\n"	\
-	    "	.balign	8\n"				\
-	    "	.endr\n"				\
-	    #name "_back:\n"				\
-	    work					\
-	    "	inc	%rbx\n"				\
-	    "	cmp	(%r12), %rbx\n"			\
-	    #name "_again:\n"				\
-	    "	jb	" #name "_round\n"		\
-	    "	int3\n"					\
-	    "	mov	$60, %eax\n" /* exit */		\
-	    "	xor	%edi, %edi\n"			\
-	    "	syscall\n"				\
-	    ".popsection\n");				\
-	extern const char name##_start[], name##_round[], name##_jump[]; \
-	extern const char name##_slots[], name##_back[], name##_again[]; \
-	static const struct body name = {		\
-		name##_start, name##_round, name##_jump,	\
-		name##_slots, name##_back, name##_again,	\
-	}
-
-struct body {
-	const char *start, *round, *jump, *slots, *back, *again;
-};
-
-/* A byte to the pipe r14, a byte from the pipe r13; anything else is fatal. */
-#define WRITE_BYTE				\
-	"	mov	$1, %eax\n"		\
-	"	mov	%r14d, %edi\n"		\
-	"	mov	%rsp, %rsi\n"		\
-	"	mov	$1, %edx\n"		\
-	"	syscall\n"			\
-	"	cmp	$1, %rax\n"		\
-	"	jne	bad_work\n"
-#define READ_BYTE				\
-	"	xor	%eax, %eax\n"		\
-	"	mov	%r13d, %edi\n"		\
-	"	mov	%rsp, %rsi\n"		\
-	"	mov	$1, %edx\n"		\
-	"	syscall\n"			\
-	"	cmp	$1, %rax\n"		\
-	"	jne	bad_work\n"
-/* Takes time, r13 times a little, and no branch. */
-#define DAWDLE					\
-	"	mov	%r13, %rcx\n"		\
-	"	lea	bad_work(%rip), %rsi\n"	\
-	"	rep lodsb\n"
-/* A child with branches of its own, and its end. */
-#define FORK					\
-	"	mov	$57, %eax\n"		\
-	"	syscall\n"			\
-	"	test	%eax, %eax\n"		\
-	"	js	bad_work\n"		\
-	"	jz	forked_child\n"		\
-	"	mov	%eax, %edi\n"		\
-	"	mov	$61, %eax\n" /* wait4 */	\
-	"	xor	%esi, %esi\n"		\
-	"	xor	%edx, %edx\n"		\
-	"	xor	%r10d, %r10d\n"		\
-	"	syscall\n"
-
-BODY(ping, WRITE_BYTE READ_BYTE);
-BODY(pong, READ_BYTE WRITE_BYTE);
-BODY(compute_0, DAWDLE);
-BODY(compute_1, DAWDLE);
-BODY(compute_2, DAWDLE);
-BODY(hogging, "");
-BODY(forking, FORK);
+#include "bts_switch_bodies.h"
 
 static const struct body *const computes[] = { &compute_0, &compute_1, &compute_2 };
-
-asm(".pushsection .text\n"
-	"bad_work:\n"
-	"	ud2\n"
-	/* Where rep lodsb reads. */
-	"	.skip	4096\n"
-	"forked_child:\n"
-	"	mov	$300, %ecx\n"
-	"1:	dec	%ecx\n"
-	"	jnz	1b\n"
-	"	mov	$60, %eax\n"
-	"	xor	%edi, %edi\n"
-	"	syscall\n"
-	/* void run_body(start, limit, r13, r14): does not return */
-	".globl run_body\n"
-	"run_body:\n"
-	"	mov	%rsi, %r12\n"
-	"	mov	%rdx, %r13\n"
-	"	mov	%rcx, %r14\n"
-	"	xor	%ebx, %ebx\n"
-	"	jmp	*%rdi\n"
-	/* void exec_body(path): stops, branches once, and becomes @path */
-	".globl exec_body\n"
-	"exec_body:\n"
-	"	push	$0\n"
-	"	push	%rdi\n"
-	"	int3\n"
-	"	mov	%rsp, %rsi\n"
-	"	xor	%edx, %edx\n"
-	"	mov	$59, %eax\n"
-	"exec_jump:\n"
-	"	jmp	exec_call\n"
-	"	ud2\n"
-	"exec_call:\n"
-	"	syscall\n"
-	"	ud2\n"
-	".popsection\n");
-extern const char exec_jump[], exec_call[];
-void run_body(const char *start, volatile uint64_t *limit, long r13, long r14);
-void exec_body(const char *path);
 
 struct traced {
 	pid_t			pid;
 	const struct body	*body;
 	/* Shared with the tracee: it stops at this many rounds. */
-	volatile uint64_t	*limit;
+	uint64_t		*limit;
 };
 
 static long bts(int request, pid_t pid, void *addr, size_t data)
@@ -259,7 +129,7 @@ static void finish(struct __test_metadata *_metadata, const struct traced *t)
 
 	kill(t->pid, SIGKILL);
 	ASSERT_EQ(t->pid, waitpid(t->pid, &status, 0));
-	munmap((void *)t->limit, sizeof(*t->limit));
+	munmap(t->limit, sizeof(*t->limit));
 }
 
 /* Branch number @i of so many rounds; false past the last one. */
@@ -319,7 +189,7 @@ static uint64_t check(struct __test_metadata *_metadata, const struct traced *t)
 			TH_LOG("%ld records after %llu rounds", n, regs.rbx);
 		}
 		ASSERT_TRUE(is_branch(&records[i], from, to)) {
-			TH_LOG("record %ld of %ld (round %ld of %llu) is %#llx -> %#llx, not %p -> %p",
+			TH_LOG("record %ld of %ld (round %ld/%llu): %#llx -> %#llx is not %p -> %p",
 			       i, n, i / 3, regs.rbx,
 			       (unsigned long long)records[i].variant.lbr.from,
 			       (unsigned long long)records[i].variant.lbr.to, from, to);
@@ -450,7 +320,7 @@ static void migrate(struct __test_metadata *_metadata, const int *cpus,
 	for (i = 0; i < 2 * moves; i++)
 		ASSERT_EQ(0, pin(t[i & 1].pid, cpus[(i & 1) ^ (i >> 1 & 1)]));
 	for (i = 0; i < 2; i++)
-		*t[i].limit = 0;
+		WRITE_ONCE(*t[i].limit, 0);
 	for (i = 0; i < 2; i++)
 		wait_for_end(_metadata, &t[i]);
 	for (i = 0; i < 2; i++) {

@@ -4,11 +4,11 @@
  * are full: with spare buffers, with a start out of a work item, with a task that
  * waits; and when somebody dies or leaves meanwhile?
  *
- * /dev/ds_test is the consumer. Its tracee takes 5 branches a round, two of them by
- * way of slots that tell the lower and the upper byte of the round's number, and none
- * besides: so every branch of up to 65536 rounds has a number of its own.
+ * /dev/ds_test is the consumer; ds_test_tracee.h is its tracee, whose branches have a
+ * number each.
  */
 #include "ds_test_device.h"
+#include "ds_test_tracee.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -35,66 +35,6 @@
 #define BRANCHES(rounds)	(PER_ROUND * (rounds) - 1)
 
 #define TIMEOUT		150
-
-/*
- * void ds_test_tracee(int fd, uint64_t rounds, long call): says that it is there, waits
- * for an answer, does one system call, its rounds, and exits.
- */
-asm(".pushsection .text\n"
-    ".globl ds_test_tracee, ds_round, ds_jump, ds_slots, ds_back\n"
-    ".globl ds_jump2, ds_slots2, ds_back2, ds_again, ds_end\n"
-    "ds_test_tracee:\n"
-    "	mov	%rsi, %r12\n"
-    "	mov	%rdx, %r13\n"
-    "	xor	%ebx, %ebx\n"
-    "	lea	-16(%rsp), %rsi\n"
-    "	mov	$1, %edx\n"
-    "	mov	%edx, %eax\n"	/* write */
-    "	syscall\n"
-    "	xor	%eax, %eax\n"	/* read */
-    "	syscall\n"
-    "	mov	%r13, %rax\n"
-    "	syscall\n"
-    "ds_round:\n"
-    "	movzbl	%bl, %eax\n"
-    "	lea	ds_slots(%rip), %rcx\n"
-    "	lea	(%rcx, %rax, 8), %rcx\n"
-    "ds_jump:\n"
-    "	jmp	*%rcx\n"
-    "	.balign	8\n"
-    "ds_slots:\n"
-    "	.rept	256\n"
-    "	.byte	0xe9\n"
-    "	.long	ds_back - . - 4\n"
-    "	.balign	8\n"
-    "	.endr\n"
-    "ds_back:\n"
-    "	movzbl	%bh, %eax\n"
-    "	lea	ds_slots2(%rip), %rcx\n"
-    "	lea	(%rcx, %rax, 8), %rcx\n"
-    "ds_jump2:\n"
-    "	jmp	*%rcx\n"
-    "	.balign	8\n"
-    "ds_slots2:\n"
-    "	.rept	256\n"
-    "	.byte	0xe9\n"
-    "	.long	ds_back2 - . - 4\n"
-    "	.balign	8\n"
-    "	.endr\n"
-    "ds_back2:\n"
-    "	inc	%rbx\n"
-    "	cmp	%r12, %rbx\n"
-    "ds_again:\n"
-    "	jb	ds_round\n"
-    "	mov	$231, %eax\n"
-    "	xor	%edi, %edi\n"
-    "	syscall\n"
-    "	ud2\n"
-    "ds_end:\n"
-    ".popsection\n");
-extern const char ds_round[], ds_jump[], ds_slots[], ds_back[], ds_jump2[], ds_slots2[],
-	ds_back2[], ds_again[], ds_end[];
-void ds_test_tracee(int fd, uint64_t rounds, long call);
 
 static bool is_branch(const struct ds_test_branch *branch, uint64_t number)
 {
@@ -493,37 +433,54 @@ FIXTURE(run) {
 	struct consumer c;
 };
 
-FIXTURE_VARIANT(run) {
+struct run {
 	struct ds_test_config	config;
 	uint64_t		rounds;
 	/* The reader waits: until the task does, until something is lost, until the end */
 	bool			late, loses, unread;
 };
 
-#define RUN(name, way, nr, size, turns, ...)		\
-	FIXTURE_VARIANT_ADD(run, name) {		\
-		.config = { .mode = way, .buffers = nr, .records = size }, \
-		.rounds = turns,			\
-		##__VA_ARGS__				\
-	}
+FIXTURE_VARIANT(run) {
+	struct run run;
+};
+
+#define RUN(way, nr, size, turns, ...) {		\
+	.config = { .mode = way, .buffers = nr, .records = size }, \
+	.rounds = turns,				\
+	##__VA_ARGS__					\
+}
+
 /* A buffer changes hands with as much as the headroom unused. */
-RUN(swap_many, DS_TEST_SWAP, 1 + BRANCHES(ROUNDS) / 768, 1024, ROUNDS);
-RUN(swap_many_unread, DS_TEST_SWAP, 1 + BRANCHES(ROUNDS) / 768, 1024, ROUNDS, .unread = true);
-RUN(swap_two, DS_TEST_SWAP, 2, 512, ROUNDS);
-RUN(swap_two_late, DS_TEST_SWAP, 2, 512, ROUNDS, .late = true);
-RUN(swap_three_late, DS_TEST_SWAP, 3, 4096, ROUNDS, .late = true);
-RUN(swap_least, DS_TEST_SWAP, 4, DS_TEST_LEAST, FEW_ROUNDS);
-RUN(swap_lose, DS_TEST_SWAP, 2, 512, MANY_ROUNDS, .config.flags = DS_TEST_LOSE, .loses = true);
-RUN(swap_lose_unread, DS_TEST_SWAP, 3, 1000, ROUNDS, .config.flags = DS_TEST_LOSE, .unread = true);
-RUN(restart_one, DS_TEST_RESTART, 1, 1024, MANY_ROUNDS);
-RUN(restart_spares, DS_TEST_RESTART, 8, 512, MANY_ROUNDS);
-RUN(defer_one, DS_TEST_DEFER, 1, 512, ROUNDS);
-RUN(defer_late, DS_TEST_DEFER, 1, 4096, ROUNDS, .late = true);
-RUN(defer_least, DS_TEST_DEFER, 2, DS_TEST_LEAST, FEW_ROUNDS);
-RUN(defer_spares, DS_TEST_DEFER, 5, 1024, ROUNDS);
-RUN(never, DS_TEST_NEVER, 1, 512, ROUNDS);
-RUN(never_unread, DS_TEST_NEVER, 3, 4096, ROUNDS, .unread = true);
-RUN(never_large, DS_TEST_NEVER, 1, 16384, ROUNDS);
+FIXTURE_VARIANT_ADD(run, swap_many) {
+	RUN(DS_TEST_SWAP, 1 + BRANCHES(ROUNDS) / 768, 1024, ROUNDS)
+};
+
+FIXTURE_VARIANT_ADD(run, swap_many_unread) {
+	RUN(DS_TEST_SWAP, 1 + BRANCHES(ROUNDS) / 768, 1024, ROUNDS, .unread = true)
+};
+
+FIXTURE_VARIANT_ADD(run, swap_two) { RUN(DS_TEST_SWAP, 2, 512, ROUNDS) };
+FIXTURE_VARIANT_ADD(run, swap_two_late) { RUN(DS_TEST_SWAP, 2, 512, ROUNDS, .late = true) };
+FIXTURE_VARIANT_ADD(run, swap_three_late) { RUN(DS_TEST_SWAP, 3, 4096, ROUNDS, .late = true) };
+FIXTURE_VARIANT_ADD(run, swap_least) { RUN(DS_TEST_SWAP, 4, DS_TEST_LEAST, FEW_ROUNDS) };
+
+FIXTURE_VARIANT_ADD(run, swap_lose) {
+	RUN(DS_TEST_SWAP, 2, 512, MANY_ROUNDS, .config.flags = DS_TEST_LOSE, .loses = true)
+};
+
+FIXTURE_VARIANT_ADD(run, swap_lose_unread) {
+	RUN(DS_TEST_SWAP, 3, 1000, ROUNDS, .config.flags = DS_TEST_LOSE, .unread = true)
+};
+
+FIXTURE_VARIANT_ADD(run, restart_one) { RUN(DS_TEST_RESTART, 1, 1024, MANY_ROUNDS) };
+FIXTURE_VARIANT_ADD(run, restart_spares) { RUN(DS_TEST_RESTART, 8, 512, MANY_ROUNDS) };
+FIXTURE_VARIANT_ADD(run, defer_one) { RUN(DS_TEST_DEFER, 1, 512, ROUNDS) };
+FIXTURE_VARIANT_ADD(run, defer_late) { RUN(DS_TEST_DEFER, 1, 4096, ROUNDS, .late = true) };
+FIXTURE_VARIANT_ADD(run, defer_least) { RUN(DS_TEST_DEFER, 2, DS_TEST_LEAST, FEW_ROUNDS) };
+FIXTURE_VARIANT_ADD(run, defer_spares) { RUN(DS_TEST_DEFER, 5, 1024, ROUNDS) };
+FIXTURE_VARIANT_ADD(run, never) { RUN(DS_TEST_NEVER, 1, 512, ROUNDS) };
+FIXTURE_VARIANT_ADD(run, never_unread) { RUN(DS_TEST_NEVER, 3, 4096, ROUNDS, .unread = true) };
+FIXTURE_VARIANT_ADD(run, never_large) { RUN(DS_TEST_NEVER, 1, 16384, ROUNDS) };
 
 FIXTURE_SETUP(run)
 {
@@ -532,8 +489,8 @@ FIXTURE_SETUP(run)
 	reset(&self->c);
 	if (why)
 		SKIP(return, "%s", why);
-	self->c.config = variant->config;
-	spawn(_metadata, &self->c, variant->rounds, SYS_getpid);
+	self->c.config = variant->run.config;
+	spawn(_metadata, &self->c, variant->run.rounds, SYS_getpid);
 }
 
 FIXTURE_TEARDOWN(run)
@@ -542,24 +499,24 @@ FIXTURE_TEARDOWN(run)
 }
 
 static void await_reader(struct __test_metadata *_metadata, const struct consumer *c,
-			 const FIXTURE_VARIANT(run) *variant)
+			 const struct run *run)
 {
 	struct pollfd end = { .fd = c->pidfd, .events = POLLIN };
 
-	if (variant->late)
+	if (run->late)
 		ASSERT_TRUE(AWAIT(stats_of(c).resumes && state_of(c->config.tid) == 'D'));
-	if (variant->loses)
+	if (run->loses)
 		ASSERT_TRUE(AWAIT(stats_of(c).lost));
-	if (variant->unread)
+	if (run->unread)
 		ASSERT_EQ(1, poll(&end, 1, -1));
 }
 
 /* What came, and how, is what the mode is for. */
 static void check_mode(struct __test_metadata *_metadata, const struct consumer *c,
-		       const FIXTURE_VARIANT(run) *variant)
+		       const struct run *run)
 {
 	const struct ds_test_stats *stats = &c->stats;
-	const uint64_t all = BRANCHES(variant->rounds);
+	const uint64_t all = BRANCHES(run->rounds);
 	const uint32_t size = c->config.records;
 	/* Nothing is asked when a buffer is full at the task's very end. */
 	uint64_t unanswered = 0;
@@ -572,7 +529,7 @@ static void check_mode(struct __test_metadata *_metadata, const struct consumer 
 			EXPECT_LT(0, stats->lost);
 			EXPECT_EQ(all, stats->written + stats->lost);
 			EXPECT_GE(stats->full, check_pieces(_metadata, c, all));
-			if (variant->unread)
+			if (run->unread)
 				EXPECT_LE(c->config.buffers * (size - DS_TEST_HEADROOM), c->nr);
 			break;
 		}
@@ -600,7 +557,7 @@ static void check_mode(struct __test_metadata *_metadata, const struct consumer 
 		check_prefix(_metadata, c, c->nr);
 		break;
 	}
-	if (variant->late)
+	if (run->late)
 		EXPECT_LT(0, stats->resumes);
 	if (c->config.mode != DS_TEST_SWAP)
 		EXPECT_EQ(0, stats->swaps_nmi + stats->swaps);
@@ -617,10 +574,10 @@ TEST_F_TIMEOUT(run, to_the_end, TIMEOUT)
 	struct consumer *c = &self->c;
 
 	start(_metadata, c);
-	await_reader(_metadata, c, variant);
+	await_reader(_metadata, c, &variant->run);
 	read_all(_metadata, c, 1);
 	reap(_metadata, c);
-	check_mode(_metadata, c, variant);
+	check_mode(_metadata, c, &variant->run);
 }
 
 /* The same beside another traced task, on one CPU with it and the reader */
@@ -635,16 +592,16 @@ TEST_F_TIMEOUT(run, beside_another, TIMEOUT)
 	c[1].config = (struct ds_test_config) {
 		.mode = DS_TEST_DEFER, .buffers = 1, .records = 700,
 	};
-	spawn(_metadata, &c[1], variant->rounds / 2, SYS_getpid);
+	spawn(_metadata, &c[1], variant->run.rounds / 2, SYS_getpid);
 	ASSERT_TRUE(pin(c[0].config.tid, 0));
 	start(_metadata, &c[1]);
 	start(_metadata, &c[0]);
-	await_reader(_metadata, &c[0], variant);
+	await_reader(_metadata, &c[0], &variant->run);
 	read_all(_metadata, c, 2);
 	reap(_metadata, &c[0]);
 	reap(_metadata, &c[1]);
-	check_mode(_metadata, &c[0], variant);
-	check_prefix(_metadata, &c[1], BRANCHES(variant->rounds / 2));
+	check_mode(_metadata, &c[0], &variant->run);
+	check_prefix(_metadata, &c[1], BRANCHES(variant->run.rounds / 2));
 	EXPECT_EQ(0, c[1].stats.lost);
 	close_all(&c[0]);
 	close_all(&c[1]);
