@@ -13,6 +13,7 @@
 
 #include "ptrace_bts_request.h"
 
+#include <linux/compiler.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,39 +31,39 @@
  * rbx: rounds done, also told in memory at r13; r12: how many there are to be.
  */
 asm(".pushsection .text\n"
-    ".globl bts_park, bts_round, bts_jump, bts_slots, bts_back, bts_again, bts_end\n"
-    "bts_park:\n"		/* void bts_park(volatile uint64_t *rounds) */
-    "	mov	%rdi, %r13\n"
-    "	int3\n"
-    "bts_round:\n"
-    "	movzbl	%bl, %eax\n"
-    "	lea	bts_slots(%rip), %rcx\n"
-    "	lea	(%rcx, %rax, 8), %rcx\n"
-    "bts_jump:\n"
-    "	jmp	*%rcx\n"
-    "	.balign	8\n"
-    "bts_slots:\n"
-    "	.rept	256\n"
-    "	.byte	0xe9\n"
-    "	.long	bts_back - . - 4\n"
-    "	.balign	8\n"
-    "	.endr\n"
-    "bts_back:\n"
-    "	inc	%rbx\n"
-    "	mov	%rbx, (%r13)\n"
-    "	cmp	%r12, %rbx\n"
-    "bts_again:\n"
-    "	jb	bts_round\n"
-    "	int3\n"
-    "bts_end:\n"
-    /* Who goes on from there ends with exit(0). */
-    "	mov	$60, %eax\n"
-    "	xor	%edi, %edi\n"
-    "	syscall\n"
-    "	ud2\n"
-    ".popsection\n");
+	".globl bts_park, bts_round, bts_jump, bts_slots, bts_back, bts_again, bts_end\n"
+	"bts_park:\n"		/* void bts_park(uint64_t *rounds) */
+	"	mov	%rdi, %r13\n"
+	"	int3\n"
+	"bts_round:\n"
+	"	movzbl	%bl, %eax\n"
+	"	lea	bts_slots(%rip), %rcx\n"
+	"	lea	(%rcx, %rax, 8), %rcx\n"
+	"bts_jump:\n"
+	"	jmp	*%rcx\n"
+	"	.balign	8\n"
+	"bts_slots:\n"
+	"	.rept	256\n"
+	"	.byte	0xe9\n"
+	"	.long	bts_back - . - 4\n"
+	"	.balign	8\n"
+	"	.endr\n"
+	"bts_back:\n"
+	"	inc	%rbx\n"
+	"	mov	%rbx, (%r13)\n"
+	"	cmp	%r12, %rbx\n"
+	"bts_again:\n"
+	"	jb	bts_round\n"
+	"	int3\n"
+	"bts_end:\n"
+	/* Who goes on from there ends with exit(0). */
+	"	mov	$60, %eax\n"
+	"	xor	%edi, %edi\n"
+	"	syscall\n"
+	"	ud2\n"
+	".popsection\n");
 extern const char bts_round[], bts_jump[], bts_slots[], bts_back[], bts_again[], bts_end[];
-void bts_park(volatile uint64_t *rounds);
+void bts_park(uint64_t *rounds);
 
 /* CONFIG: a ring of so many bytes */
 static inline long configure(pid_t pid, uint32_t size, uint32_t flags)
@@ -162,8 +163,7 @@ static inline pid_t wait_for_stop(struct __test_metadata *_metadata, pid_t pid, 
 }
 
 /* A child stopped in bts_park(), that dies with its debugger. */
-static inline pid_t spawn_counting(struct __test_metadata *_metadata,
-				   volatile uint64_t *rounds)
+static inline pid_t spawn_counting(struct __test_metadata *_metadata, uint64_t *rounds)
 {
 	pid_t pid = fork();
 
@@ -179,10 +179,10 @@ static inline pid_t spawn_counting(struct __test_metadata *_metadata,
 
 static inline pid_t spawn(struct __test_metadata *_metadata)
 {
-	volatile uint64_t *rounds = shared_page();
+	uint64_t *rounds = shared_page();
 	pid_t pid = spawn_counting(_metadata, rounds);
 
-	munmap((void *)rounds, getpagesize());
+	munmap(rounds, getpagesize());
 	return pid;
 }
 
@@ -253,14 +253,15 @@ static inline struct bts_struct *drain(struct __test_metadata *_metadata, pid_t 
 }
 
 /* Are @n records the branches before the one with index @end? */
-static __attribute__((noinline, unused)) void check_records(struct __test_metadata *_metadata,
-				 const struct bts_struct *records, long n, uint64_t end)
+static noinline __maybe_unused
+void check_records(struct __test_metadata *_metadata, const struct bts_struct *records,
+		   long n, uint64_t end)
 {
 	long i;
 
 	for (i = 0; i < n; i++)
 		ASSERT_TRUE(is_branch(&records[i], end - n + i)) {
-			TH_LOG("record %ld of %ld: %#llx -> %#llx, qualifier %#llx, is not branch %ld",
+			TH_LOG("record %ld of %ld: %#llx -> %#llx (kind %#llx) is not branch %ld",
 			       i, n, (unsigned long long)records[i].variant.lbr.from,
 			       (unsigned long long)records[i].variant.lbr.to,
 			       (unsigned long long)records[i].qualifier,
@@ -300,8 +301,9 @@ static inline double seconds(void)
 
 /* Waits until a running tracee has done @more rounds. */
 #define AWAIT_ROUNDS(rounds, more) ({			\
-	uint64_t until = *(rounds) + (more);		\
-	AWAIT(*(rounds) >= until);			\
+	const uint64_t *done = (rounds);		\
+	uint64_t until = READ_ONCE(*done) + (more);	\
+	AWAIT(READ_ONCE(*done) >= until);		\
 })
 
 static inline bool pin(pid_t pid, int cpu)
@@ -329,26 +331,22 @@ static inline const char *no_bts(struct __test_metadata *_metadata)
 	return NULL;
 }
 
-/* Every test begins so: a tracee stopped before its first round. */
-#define FIXTURE_TRACEE(name)				\
-	FIXTURE(name) { pid_t pid; volatile uint64_t *rounds; }; \
-	FIXTURE_TRACEE_SETUP(name)
+/* Every test begins so: a tracee stopped before its first round; or it is skipped. */
+static inline void setup_tracee(struct __test_metadata *_metadata, pid_t *pid,
+				uint64_t **rounds)
+{
+	const char *why = no_bts(_metadata);
 
-/* What follows the variants of a fixture with these two members. */
-#define FIXTURE_TRACEE_SETUP(name)			\
-	FIXTURE_SETUP(name)				\
-	{						\
-		const char *why = no_bts(_metadata);	\
-							\
-		if (why)				\
-			SKIP(return, "%s", why);	\
-		self->rounds = shared_page();		\
-		self->pid = spawn_counting(_metadata, self->rounds); \
-	}						\
-	FIXTURE_TEARDOWN(name)				\
-	{						\
-		kill(self->pid, SIGKILL);		\
-		waitpid(self->pid, NULL, __WALL);	\
-	}
+	if (why)
+		SKIP(return, "%s", why);
+	*rounds = shared_page();
+	*pid = spawn_counting(_metadata, *rounds);
+}
+
+static inline void end_tracee(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, __WALL);
+}
 
 #endif

@@ -9,11 +9,11 @@
 #include "ptrace_bts.h"
 
 asm(".pushsection .text\n"
-    ".globl system_call\n"
-    "system_call:\n"
-    "	syscall\n"
-    "	int3\n"
-    ".popsection\n");
+	".globl system_call\n"
+	"system_call:\n"
+	"	syscall\n"
+	"	int3\n"
+	".popsection\n");
 extern const char system_call[];
 
 /* Of an execve(2) that succeeds */

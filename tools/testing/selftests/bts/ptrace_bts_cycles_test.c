@@ -9,7 +9,7 @@
 #include "ptrace_bts_memory.h"
 #include "ptrace_bts_overflow.h"
 
-FIXTURE(cycles) { volatile uint64_t *rounds; unsigned int seed, nr; };
+FIXTURE(cycles) { uint64_t *rounds; unsigned int seed, nr; };
 
 static unsigned int number(const char *name, unsigned int otherwise)
 {
@@ -60,30 +60,30 @@ static void reap(struct __test_metadata *_metadata, pid_t pid, bool by_kill)
 	} while (WIFSTOPPED(status));
 }
 
-static void cycle(struct __test_metadata *_metadata, FIXTURE_DATA(cycles) *self)
+static void cycle(struct __test_metadata *_metadata, uint64_t *rounds, unsigned int *seed)
 {
 	static const int signals[] = { 0, 0, SIGUSR1, 40, SIGWINCH };
-	const int sig = signals[rand_r(&self->seed) % ARRAY_SIZE(signals)];
-	const unsigned int size = 1 + rand_r(&self->seed) % (rand_r(&self->seed) % 2 ? 600 : 5000);
-	const unsigned int drains = rand_r(&self->seed) % 4;
+	const int sig = signals[rand_r(seed) % ARRAY_SIZE(signals)];
+	const unsigned int size = 1 + rand_r(seed) % (rand_r(seed) % 2 ? 600 : 5000);
+	const unsigned int drains = rand_r(seed) % 4;
 	/* Not as far as the smallest buffer lets it go. */
-	const unsigned int further = rand_r(&self->seed) % 80;
-	pid_t pid = spawn_counting(_metadata, self->rounds);
+	const unsigned int further = rand_r(seed) % 80;
+	pid_t pid = spawn_counting(_metadata, rounds);
 
-	*self->rounds = 0;
+	WRITE_ONCE(*rounds, 0);
 	ASSERT_EQ(16, trace_all(pid, size, sig));
-	switch (rand_r(&self->seed) % 12) {
+	switch (rand_r(seed) % 12) {
 	case 0:		/* before it ran */
 		break;
 	case 1:		/* stopped, with something in the buffer */
-		run(_metadata, pid, 0, 1 + rand_r(&self->seed) % 80);
+		run(_metadata, pid, 0, 1 + rand_r(seed) % 80);
 		break;
 	case 2:		/* running */
 		start(_metadata, pid, 0, UINT64_MAX);
 		break;
 	case 3:		/* the same, and further */
 		start(_metadata, pid, 0, UINT64_MAX);
-		ASSERT_TRUE(AWAIT(*self->rounds >= further));
+		ASSERT_TRUE(AWAIT(READ_ONCE(*rounds) >= further));
 		break;
 	case 4:
 		run_on(_metadata, pid, sig, drains);
@@ -131,7 +131,7 @@ TEST_F_TIMEOUT(cycles, nothing_left, 270)
 
 	ASSERT_EQ(0, pinned());
 	for (i = 0; i < self->nr; i++) {
-		cycle(_metadata, self);
+		cycle(_metadata, self->rounds, &self->seed);
 		/* All that are ended by now; the next need not wait for that. */
 		if (i % 100 == 0)
 			ASSERT_TRUE(AWAIT(!pinned() && !buffers())) {

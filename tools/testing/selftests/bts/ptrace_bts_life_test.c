@@ -16,7 +16,17 @@
 
 #define CAPACITY	2000
 
-FIXTURE_TRACEE(life);
+FIXTURE(life) { pid_t pid; uint64_t *rounds; };
+
+FIXTURE_SETUP(life)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(life)
+{
+	end_tracee(self->pid);
+}
 
 static void set_options(struct __test_metadata *_metadata, pid_t pid, long options)
 {
@@ -207,7 +217,7 @@ TEST_F(life, exit)
 	}
 }
 
-static volatile sig_atomic_t handled;
+static sig_atomic_t handled;
 
 static void handler(int sig)
 {
@@ -215,7 +225,7 @@ static void handler(int sig)
 }
 
 /* All kinds of ways into the kernel and back */
-static void __attribute__((noreturn)) enter_kernel(void)
+static void __noreturn enter_kernel(void)
 {
 	int i;
 
@@ -226,7 +236,8 @@ static void __attribute__((noreturn)) enter_kernel(void)
 		char *page = mmap(NULL, 2 * getpagesize(), PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		page[0] = page[getpagesize()] = i;
+		page[0] = i;
+		page[getpagesize()] = i;
 		munmap(page, 2 * getpagesize());
 		raise(SIGUSR1);
 		sched_yield();
@@ -239,7 +250,7 @@ static void __attribute__((noreturn)) enter_kernel(void)
 		}
 		asm volatile("int3");
 	}
-	_exit(handled != 200 * SIGUSR1);
+	_exit(READ_ONCE(handled) != 200 * SIGUSR1);
 }
 
 TEST_F(life, no_kernel_addresses)
@@ -531,7 +542,7 @@ TEST_F(life, debugger_is_traced)
 }
 
 /* Processors come and go. */
-FIXTURE(life_hotplug) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE(life_hotplug) { pid_t pid; uint64_t *rounds; };
 
 #define CPU_ONLINE "/sys/devices/system/cpu/cpu1/online"
 
@@ -559,8 +570,7 @@ FIXTURE_SETUP(life_hotplug)
 FIXTURE_TEARDOWN(life_hotplug)
 {
 	set_online(true);
-	kill(self->pid, SIGKILL);
-	waitpid(self->pid, NULL, 0);
+	end_tracee(self->pid);
 }
 
 TEST_F(life_hotplug, running)

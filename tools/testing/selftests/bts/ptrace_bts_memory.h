@@ -38,7 +38,7 @@ static inline int buffers(void)
 
 /* A tracee that was left by its debugger goes on, and can be traced again. */
 static inline void check_left_alone(struct __test_metadata *_metadata, pid_t pid,
-				    volatile uint64_t *rounds)
+				    const uint64_t *rounds)
 {
 	const long capacity = 1000;
 	struct user_regs_struct regs;

@@ -37,7 +37,17 @@ static bool ipc_lock(bool drop)
 	return !syscall(SYS_capset, &header, caps);
 }
 
-FIXTURE_TRACEE(memory);
+FIXTURE(memory) { pid_t pid; uint64_t *rounds; };
+
+FIXTURE_SETUP(memory)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(memory)
+{
+	end_tracee(self->pid);
+}
 
 #define CAPACITY	1000
 
@@ -152,7 +162,7 @@ TEST_F(memory, tracee_exits)
 
 TEST_F(memory, tracee_killed)
 {
-	volatile uint64_t *rounds = shared_page();
+	uint64_t *rounds = shared_page();
 	int runs;
 
 	for (runs = 0; runs < 2; runs++) {
@@ -193,7 +203,7 @@ TEST_F(memory, reaped_during_config)
 	int i;
 
 	for (i = 0; i < 30; i++) {
-		volatile uint64_t *rounds = shared_page();
+		uint64_t *rounds = shared_page();
 		pid_t pid = spawn_counting(_metadata, rounds);
 		pthread_t thread;
 		long ret;
@@ -209,14 +219,14 @@ TEST_F(memory, reaped_during_config)
 		} while (ret == 16);
 		EXPECT_EQ(-ESRCH, ret);
 		ASSERT_EQ(0, pthread_join(thread, NULL));
-		munmap((void *)rounds, getpagesize());
+		munmap(rounds, getpagesize());
 	}
 	EXPECT_TRUE(AWAIT(!pinned()));
 }
 
 struct tracing_thread {
 	struct __test_metadata *_metadata;
-	volatile uint64_t *rounds;
+	uint64_t *rounds;
 	pid_t pid;
 };
 
@@ -267,8 +277,9 @@ TEST_F(memory, next_debugger_at_once)
 /* Here the mm is gone when the buffer is given back. */
 FIXTURE(memory_debugger) {
 	pid_t debugger, *pid;
-	volatile uint64_t *rounds;
+	uint64_t *rounds;
 };
+
 FIXTURE_VARIANT(memory_debugger) { bool killed, runs, exitkill; };
 FIXTURE_VARIANT_ADD(memory_debugger, exits) { };
 FIXTURE_VARIANT_ADD(memory_debugger, exits_while_it_runs) { .runs = true };
@@ -278,6 +289,7 @@ FIXTURE_VARIANT_ADD(memory_debugger, exits_with_it) { .exitkill = true };
 FIXTURE_VARIANT_ADD(memory_debugger, killed_with_it) {
 	.killed = true, .runs = true, .exitkill = true
 };
+
 FIXTURE_SETUP(memory_debugger)
 {
 	const char *why = no_bts(_metadata);
@@ -288,6 +300,7 @@ FIXTURE_SETUP(memory_debugger)
 	self->pid = shared_page();
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 }
+
 FIXTURE_TEARDOWN(memory_debugger)
 {
 	if (*self->pid)
@@ -375,24 +388,28 @@ TEST_F(memory, tracee_execs)
  * A debugger that gets another mm goes on with its trace. What it was charged for
  * in the old one is not given to the new one.
  */
-#define CHECK(condition) do { if (!(condition)) { \
-		fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #condition); \
-		return 1; } } while (0)
+#define CHECK(condition)	check(condition, #condition, __LINE__)
 
-static int debugger_after_exec(pid_t pid)
+static bool check(bool passed, const char *condition, int line)
+{
+	if (!passed)
+		fprintf(stderr, "# %s:%d: %s\n", __FILE__, line, condition);
+	return passed;
+}
+
+static bool debugger_after_exec(pid_t pid)
 {
 	struct ptrace_bts_config config;
 	struct bts_struct record;
 
-	CHECK(pinned() == 0);
-	CHECK(status_of(pid, &config) == 16 && config.size == CAPACITY * RECORD);
-	CHECK(count(pid) == CAPACITY);
-	CHECK(get(pid, 0, &record) == 24 && is_branch(&record, 3 * CAPACITY - 2));
-	CHECK(trace(pid, CAPACITY) == 16);
-	CHECK(pinned() >= CAPACITY * (long)RECORD);
-	CHECK(release(pid) == 0);
-	CHECK(pinned() == 0);
-	return 0;
+	return CHECK(pinned() == 0) &&
+	       CHECK(status_of(pid, &config) == 16 && config.size == CAPACITY * RECORD) &&
+	       CHECK(count(pid) == CAPACITY) &&
+	       CHECK(get(pid, 0, &record) == 24 && is_branch(&record, 3 * CAPACITY - 2)) &&
+	       CHECK(trace(pid, CAPACITY) == 16) &&
+	       CHECK(pinned() >= CAPACITY * (long)RECORD) &&
+	       CHECK(release(pid) == 0) &&
+	       CHECK(pinned() == 0);
 }
 
 TEST_F(memory, debugger_execs)
@@ -522,7 +539,7 @@ static int cheap_tracee(void *rounds)
 
 TEST_F_TIMEOUT(memory, trace_500_tracees, 120)
 {
-	static char stack[65536] __attribute__((aligned(16)));
+	static char stack[65536] __aligned(16);
 	long charge;
 	int i;
 
@@ -531,7 +548,7 @@ TEST_F_TIMEOUT(memory, trace_500_tracees, 120)
 
 	for (i = 0; i < 500; i++) {
 		pid_t pid = clone(cheap_tracee, stack + sizeof(stack), CLONE_VM | SIGCHLD,
-				  (void *)self->rounds);
+				  self->rounds);
 
 		ASSERT_LT(0, pid);
 		wait_for_stop(_metadata, pid, SIGTRAP);
@@ -548,7 +565,7 @@ TEST_F_TIMEOUT(memory, trace_500_tracees, 120)
  * The allocations of a CONFIG fail: each in turn, and each with all that follow, for
  * the kernel tries again. All settings are for this task only.
  */
-FIXTURE(memory_faults) { pid_t pid; int fail_nth, make_it_fail; };
+FIXTURE(memory_faults) { pid_t pid; };
 FIXTURE_VARIANT(memory_faults) {
 	/* How much may be allocated before, and the steps to try; NULL: one fault */
 	const char *space;
@@ -581,6 +598,9 @@ static struct {
 	{ FAIL_PAGES "probability", "0", "" },
 };
 
+/* Of this task in /proc */
+static int fail_nth, make_it_fail;
+
 static bool write_knob(const char *path, const char *value)
 {
 	FILE *knob = fopen(path, "w");
@@ -604,9 +624,9 @@ FIXTURE_SETUP(memory_faults)
 		SKIP(return, "%s", why);
 	if (access(knobs[0].path, F_OK))
 		mount("none", DEBUGFS, "debugfs", 0, NULL);
-	self->fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
-	self->make_it_fail = open("/proc/thread-self/make-it-fail", O_RDWR);
-	if (self->fail_nth < 0 || self->make_it_fail < 0)
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
+	make_it_fail = open("/proc/thread-self/make-it-fail", O_RDWR);
+	if (fail_nth < 0 || make_it_fail < 0)
 		SKIP(return, "no fault injection");
 	for (i = 0; i < ARRAY_SIZE(knobs); i++)
 		if (!read_knob(knobs[i].path, knobs[i].old, sizeof(knobs[i].old)) ||
@@ -641,25 +661,24 @@ static void write_number(struct __test_metadata *_metadata, int fd, int value)
 	ASSERT_EQ(len, pwrite(fd, number, len, 0));
 }
 
-/* CONFIG with a fault after @n steps; whether there may have been one. */
-static bool config_failing(struct __test_metadata *_metadata,
-			   FIXTURE_DATA(memory_faults) *self,
-			   const FIXTURE_VARIANT(memory_faults) *variant, int n, long *ret)
+/* CONFIG with a fault after @n allocations, or @n of @space; whether there may be one. */
+static bool config_failing(struct __test_metadata *_metadata, pid_t pid,
+			   const char *space, int n, long *ret)
 {
 	char number[12] = "";
 
-	if (variant->space) {
-		sprintf(number, "%d", n * variant->step);
-		ASSERT_TRUE(write_knob(variant->space, number));
-		write_number(_metadata, self->make_it_fail, 1);
-		*ret = trace(self->pid, CAPACITY);
-		write_number(_metadata, self->make_it_fail, 0);
+	if (space) {
+		sprintf(number, "%d", n);
+		ASSERT_TRUE(write_knob(space, number));
+		write_number(_metadata, make_it_fail, 1);
+		*ret = trace(pid, CAPACITY);
+		write_number(_metadata, make_it_fail, 0);
 		return *ret < 0;
 	}
-	write_number(_metadata, self->fail_nth, n + 1);
-	*ret = trace(self->pid, CAPACITY);
-	ASSERT_LT(0, pread(self->fail_nth, number, sizeof(number) - 1, 0));
-	write_number(_metadata, self->fail_nth, 0);
+	write_number(_metadata, fail_nth, n + 1);
+	*ret = trace(pid, CAPACITY);
+	ASSERT_LT(0, pread(fail_nth, number, sizeof(number) - 1, 0));
+	write_number(_metadata, fail_nth, 0);
 	return atoi(number) == 0;
 }
 
@@ -671,7 +690,8 @@ TEST_F(memory_faults, config)
 
 	for (n = 0; fault; n++) {
 		ASSERT_GT(10000, n);
-		fault = config_failing(_metadata, self, variant, n, &ret);
+		fault = config_failing(_metadata, self->pid, variant->space,
+				       n * variant->step, &ret);
 		if (fault && ret == -ENOMEM) {
 			failed++;
 			ASSERT_EQ(-ESRCH, count(self->pid));
@@ -704,7 +724,8 @@ TEST_F(memory_faults, config_again)
 		ASSERT_GT(10000, n);
 		run(_metadata, self->pid, n, n + 10);
 		ASSERT_EQ(16, configure(self->pid, 0, 0));
-		fault = config_failing(_metadata, self, variant, n, &ret);
+		fault = config_failing(_metadata, self->pid, variant->space,
+				       n * variant->step, &ret);
 		ASSERT_EQ(16, status_of(self->pid, &config));
 		if (fault && ret == -ENOMEM) {
 			failed++;
@@ -726,6 +747,6 @@ TEST_F(memory_faults, config_again)
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--after-exec"))
-		return debugger_after_exec(atoi(argv[2]));
+		return !debugger_after_exec(atoi(argv[2]));
 	return test_harness_run(argc, argv);
 }

@@ -67,38 +67,39 @@ FIXTURE_VARIANT(old) {
 	long (*request)(long request, long pid, unsigned long addr, unsigned long data);
 	int code_segment;
 };
+
 FIXTURE_VARIANT_ADD(old, native) { native, 0 };
 FIXTURE_VARIANT_ADD(old, compat) { compat, 0x23 };
 
 /* Let the tracee do @n rounds, which take n - 1 branches; or less, to stop with @sig. */
-static void run(struct __test_metadata *_metadata, FIXTURE_DATA(old) *self,
-		const FIXTURE_VARIANT(old) *variant, unsigned long n, int sig)
+static void run(struct __test_metadata *_metadata, pid_t pid, const struct low *low,
+		int code_segment, unsigned long n, int sig)
 {
 	struct user_regs_struct regs;
 	int status;
 
-	ASSERT_EQ(0, native(PTRACE_GETREGS, self->pid, 0, (unsigned long)&regs));
+	ASSERT_EQ(0, native(PTRACE_GETREGS, pid, 0, (unsigned long)&regs));
 	regs.orig_rax = -1;
-	regs.rip = (unsigned long)self->low->code;
+	regs.rip = (unsigned long)low->code;
 	regs.rcx = n;
-	if (variant->code_segment)
-		regs.cs = variant->code_segment;
-	ASSERT_EQ(0, native(PTRACE_SETREGS, self->pid, 0, (unsigned long)&regs));
-	ASSERT_EQ(0, native(PTRACE_CONT, self->pid, 0, 0));
-	ASSERT_EQ(self->pid, waitpid(self->pid, &status, 0));
+	if (code_segment)
+		regs.cs = code_segment;
+	ASSERT_EQ(0, native(PTRACE_SETREGS, pid, 0, (unsigned long)&regs));
+	ASSERT_EQ(0, native(PTRACE_CONT, pid, 0, 0));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFSTOPPED(status));
 	ASSERT_EQ(sig, status >> 8);
 	if (sig != SIGTRAP)
 		return;
-	ASSERT_EQ(0, native(PTRACE_GETREGS, self->pid, 0, (unsigned long)&regs));
-	ASSERT_EQ((unsigned long)self->low->code + 5, regs.rip);
+	ASSERT_EQ(0, native(PTRACE_GETREGS, pid, 0, (unsigned long)&regs));
+	ASSERT_EQ((unsigned long)low->code + 5, regs.rip);
 	ASSERT_EQ(0U, regs.rcx);
 }
 
-static void go(struct __test_metadata *_metadata, FIXTURE_DATA(old) *self,
-	       const FIXTURE_VARIANT(old) *variant, unsigned long n)
+static void go(struct __test_metadata *_metadata, pid_t pid, const struct low *low,
+	       int code_segment, unsigned long n)
 {
-	run(_metadata, self, variant, n, SIGTRAP);
+	run(_metadata, pid, low, code_segment, n, SIGTRAP);
 }
 
 static pid_t spawn(struct __test_metadata *_metadata)
@@ -182,7 +183,7 @@ TEST_F(old, session)
 	EXPECT_EQ(0x55555555U, low->around[0]);
 
 	/* 19 branches, then newest first, then oldest first */
-	go(_metadata, self, variant, 20);
+	go(_metadata, pid, low, variant->code_segment, 20);
 	branch = (unsigned long)low->code + (variant->code_segment ? 1 : 2);
 	ASSERT_EQ(19, request(SIZE, pid, 0, 0));
 	for (i = 0; i < 19; i++) {
@@ -212,7 +213,7 @@ TEST_F(old, session)
 	EXPECT_EQ(0, request(SIZE, pid, 0, 0));
 
 	/* Full */
-	go(_metadata, self, variant, 100);
+	go(_metadata, pid, low, variant->code_segment, 100);
 	EXPECT_EQ(30, request(SIZE, pid, 0, 0));
 	EXPECT_EQ(0, request(CLEAR, pid, 0, 0));
 	EXPECT_EQ(0, request(SIZE, pid, 0, 0));
@@ -230,14 +231,14 @@ TEST_F(old, session)
 	EXPECT_EQ(24U * 512, low->config[0]);
 	EXPECT_EQ((unsigned int)(TRACE | SIGNAL), low->config[1]);
 	EXPECT_EQ((unsigned int)SIGUSR1, low->config[2]);
-	run(_metadata, self, variant, 10000, SIGUSR1);
+	run(_metadata, pid, low, variant->code_segment, 10000, SIGUSR1);
 	EXPECT_LE(512 - 260, request(SIZE, pid, 0, 0));
 	EXPECT_EQ(0, request(CLEAR, pid, 0, 0));
 
 	/* Off, then gone */
 	memcpy(low->config, (config_t) { 0, 0, 0, 0 }, 16);
 	EXPECT_EQ(16, request(CONFIG, pid, config, 16));
-	go(_metadata, self, variant, 20);
+	go(_metadata, pid, low, variant->code_segment, 20);
 	EXPECT_EQ(0, request(SIZE, pid, 0, 0));
 	low->config[1] = ALLOC;
 	EXPECT_EQ(0, request(CONFIG, pid, config, 16));
@@ -251,7 +252,7 @@ TEST_F(old, both)
 
 	memcpy(low->config, (config_t) { 24 * 30, TRACE | ALLOC, 0, 0 }, 16);
 	ASSERT_EQ(16, variant->request(CONFIG, self->pid, (unsigned long)low->config, 16));
-	go(_metadata, self, variant, 11);
+	go(_metadata, self->pid, low, variant->code_segment, 11);
 	EXPECT_EQ(10, native(SIZE, self->pid, 0, 0));
 	EXPECT_EQ(10, variant->request(SIZE, self->pid, 0, 0));
 	EXPECT_EQ(10, native(DRAIN, self->pid, (unsigned long)low->records,

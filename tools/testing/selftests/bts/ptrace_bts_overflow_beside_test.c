@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-FIXTURE(beside) { volatile uint64_t *rounds; pid_t pid; unsigned int seed; };
+FIXTURE(beside) { uint64_t *rounds; pid_t pid; unsigned int seed; };
 FIXTURE_VARIANT(beside) { int sig; };
 FIXTURE_VARIANT_ADD(beside, event) { 0 };
 FIXTURE_VARIANT_ADD(beside, usr1) { SIGUSR1 };

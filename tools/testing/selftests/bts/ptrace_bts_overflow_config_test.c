@@ -13,7 +13,17 @@
 #define ALLOC		PTRACE_BTS_O_ALLOC
 #define MIN_SIZE	(MIN_CAPACITY * RECORD)
 
-FIXTURE_TRACEE(config);
+FIXTURE(config) { pid_t pid; uint64_t *rounds; };
+
+FIXTURE_SETUP(config)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(config)
+{
+	end_tracee(self->pid);
+}
 
 static long size_of(pid_t pid)
 {

@@ -25,12 +25,16 @@ enum fate {
 	DRAINS,			/* over and over, until it is killed */
 };
 
-FIXTURE(debugger) {
+/* One debugger after the other, and who is traced by it */
+struct session {
 	pid_t *pid;
-	volatile uint64_t *rounds;
+	uint64_t *rounds;
 	int told[2];
-	unsigned int seed;
+	int sig;
+	bool exitkill;
 };
+
+FIXTURE(debugger) { struct session session; unsigned int seed; };
 FIXTURE_VARIANT(debugger) { int sig; bool exitkill; };
 FIXTURE_VARIANT_ADD(debugger, event) { 0, false };
 FIXTURE_VARIANT_ADD(debugger, event_exitkill) { 0, true };
@@ -46,22 +50,24 @@ FIXTURE_SETUP(debugger)
 
 	if (why)
 		SKIP(return, "%s", why);
-	self->rounds = shared_page();
-	self->pid = shared_page();
+	self->session.rounds = shared_page();
+	self->session.pid = shared_page();
+	self->session.sig = variant->sig;
+	self->session.exitkill = variant->exitkill;
 	self->seed = time(NULL);
-	ASSERT_EQ(0, pipe(self->told));
+	ASSERT_EQ(0, pipe(self->session.told));
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 }
 
 FIXTURE_TEARDOWN(debugger)
 {
-	if (*self->pid)
-		kill(*self->pid, SIGKILL);
+	if (*self->session.pid)
+		kill(*self->session.pid, SIGKILL);
 }
 
 /* The debugger's life; it does not return. */
-static void debug(struct __test_metadata *_metadata, FIXTURE_DATA(debugger) *self,
-		  const FIXTURE_VARIANT(debugger) *variant, enum fate fate)
+static void debug(struct __test_metadata *_metadata, const struct session *session,
+		  enum fate fate)
 {
 	uint64_t next = 0;
 	pid_t pid;
@@ -69,15 +75,15 @@ static void debug(struct __test_metadata *_metadata, FIXTURE_DATA(debugger) *sel
 	/* So that the tracee does not run while the debugger does. */
 	if (fate == CONTINUES)
 		ASSERT_TRUE(pin(0, sched_getcpu()));
-	*self->pid = pid = spawn_counting(_metadata, self->rounds);
+	*session->pid = pid = spawn_counting(_metadata, session->rounds);
 	ASSERT_EQ(0, request(PTRACE_SETOPTIONS, pid, NULL,
-			     (variant->exitkill ? PTRACE_O_EXITKILL : 0) |
-			     (variant->sig ? 0 : PTRACE_O_TRACEBTS)));
+			     (session->exitkill ? PTRACE_O_EXITKILL : 0) |
+			     (session->sig ? 0 : PTRACE_O_TRACEBTS)));
 	ASSERT_EQ(16, configure(pid, MIN_CAPACITY * RECORD, PTRACE_BTS_O_ALLOC));
-	ASSERT_EQ(16, trace_on(pid, variant->sig));
-	run_to_full(_metadata, pid, variant->sig, &next);
+	ASSERT_EQ(16, trace_on(pid, session->sig));
+	run_to_full(_metadata, pid, session->sig, &next);
 
-	ASSERT_EQ(1, write(self->told[1], "", 1));
+	ASSERT_EQ(1, write(session->told[1], "", 1));
 	switch (fate) {
 	case KILLED:
 		for (;;)
@@ -98,42 +104,42 @@ static void debug(struct __test_metadata *_metadata, FIXTURE_DATA(debugger) *sel
 		for (;;) {
 			take(_metadata, pid, &next);
 			resume(_metadata, pid, 0);
-			wait_for_full(_metadata, pid, variant->sig);
+			wait_for_full(_metadata, pid, session->sig);
 		}
 	}
 }
 
 /* It died of the signal that it stood there for, or was past it and runs. */
-static bool ended(pid_t pid, volatile uint64_t *rounds, int *status)
+static bool ended(pid_t pid, const uint64_t *rounds, int *status)
 {
-	const uint64_t until = *rounds + 1000;
+	const uint64_t until = READ_ONCE(*rounds) + 1000;
 	pid_t ended = 0;
 
-	AWAIT((ended = waitpid(pid, status, WNOHANG)) || *rounds >= until);
+	AWAIT((ended = waitpid(pid, status, WNOHANG)) || READ_ONCE(*rounds) >= until);
 	return ended;
 }
 
-static void check_fate(struct __test_metadata *_metadata, FIXTURE_DATA(debugger) *self,
-		       const FIXTURE_VARIANT(debugger) *variant, enum fate fate, long rounds)
+static void check_fate(struct __test_metadata *_metadata, const struct session *session,
+		       enum fate fate, long rounds)
 {
 	const bool killed = fate == KILLED || fate == CONTINUES || fate == DRAINS;
 	/* Delivered if the debugger was killed before it had waited for the stop */
-	int status, deadly = variant->sig == SIGWINCH ? 0 : variant->sig;
+	int status, deadly = session->sig == SIGWINCH ? 0 : session->sig;
 	pid_t debugger;
 	char byte;
 
 	if (fate != CONTINUES && fate != DRAINS)
 		deadly = 0;
-	if (variant->exitkill && fate != DETACHES)
+	if (session->exitkill && fate != DETACHES)
 		deadly = SIGKILL;
 
-	*self->rounds = 0;
+	WRITE_ONCE(*session->rounds, 0);
 	debugger = fork();
 	if (!debugger)
-		debug(_metadata, self, variant, fate);
-	ASSERT_EQ(1, read(self->told[0], &byte, 1));
+		debug(_metadata, session, fate);
+	ASSERT_EQ(1, read(session->told[0], &byte, 1));
 	if (fate == DRAINS)
-		ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, rounds));
+		ASSERT_TRUE(AWAIT_ROUNDS(session->rounds, rounds));
 	/* So that "none left" below means something. */
 	if (fate == KILLED)
 		EXPECT_EQ(1, buffers());
@@ -143,37 +149,37 @@ static void check_fate(struct __test_metadata *_metadata, FIXTURE_DATA(debugger)
 	EXPECT_EQ(killed ? SIGKILL : 0, status);
 
 	if (deadly == SIGKILL) {
-		ASSERT_EQ(*self->pid, waitpid(*self->pid, &status, 0));
+		ASSERT_EQ(*session->pid, waitpid(*session->pid, &status, 0));
 		EXPECT_EQ(deadly, status);
-	} else if (deadly && ended(*self->pid, self->rounds, &status)) {
+	} else if (deadly && ended(*session->pid, session->rounds, &status)) {
 		EXPECT_EQ(deadly, status);
 	} else {
 		EXPECT_TRUE(AWAIT(!buffers()));
-		check_left_alone(_metadata, *self->pid, self->rounds);
+		check_left_alone(_metadata, *session->pid, session->rounds);
 	}
-	*self->pid = 0;
+	*session->pid = 0;
 	EXPECT_TRUE(AWAIT(!buffers()));
 	EXPECT_TRUE(AWAIT(!pinned()));
 }
 
 TEST_F(debugger, killed)
 {
-	check_fate(_metadata, self, variant, KILLED, 0);
+	check_fate(_metadata, &self->session, KILLED, 0);
 }
 
 TEST_F(debugger, exits)
 {
-	check_fate(_metadata, self, variant, EXITS, 0);
+	check_fate(_metadata, &self->session, EXITS, 0);
 }
 
 TEST_F(debugger, execs)
 {
-	check_fate(_metadata, self, variant, EXECS, 0);
+	check_fate(_metadata, &self->session, EXECS, 0);
 }
 
 TEST_F(debugger, detaches)
 {
-	check_fate(_metadata, self, variant, DETACHES, 0);
+	check_fate(_metadata, &self->session, DETACHES, 0);
 }
 
 /* Full, and not yet stopped for that again */
@@ -182,7 +188,7 @@ TEST_F(debugger, killed_after_continuing)
 	int i;
 
 	for (i = 0; i < 5; i++)
-		check_fate(_metadata, self, variant, CONTINUES, 0);
+		check_fate(_metadata, &self->session, CONTINUES, 0);
 }
 
 /* At any moment */
@@ -192,11 +198,11 @@ TEST_F_TIMEOUT(debugger, killed_while_draining, 200)
 
 	TH_LOG("seed %u", self->seed);
 	for (i = 0; i < 10; i++)
-		check_fate(_metadata, self, variant, DRAINS, rand_r(&self->seed) % 1000);
+		check_fate(_metadata, &self->session, DRAINS, rand_r(&self->seed) % 1000);
 }
 
 /* The debugger stays, and its tracee goes. */
-FIXTURE(tracee) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE(tracee) { pid_t pid; uint64_t *rounds; };
 FIXTURE_VARIANT(tracee) { int sig; };
 FIXTURE_VARIANT_ADD(tracee, event) { 0 };
 FIXTURE_VARIANT_ADD(tracee, signal) { SIGUSR1 };
@@ -214,8 +220,7 @@ FIXTURE_SETUP(tracee)
 
 FIXTURE_TEARDOWN(tracee)
 {
-	kill(self->pid, SIGKILL);
-	waitpid(self->pid, NULL, __WALL);
+	end_tracee(self->pid);
 }
 
 /* Nothing but its debugger, and SIGKILL, makes it go on. */
@@ -447,7 +452,7 @@ TEST_F(tracee, exit_group_beside)
 /* The debugger is a thread, and its process lives on, and pays until it is gone. */
 struct tracing_thread {
 	struct __test_metadata *_metadata;
-	volatile uint64_t *rounds;
+	uint64_t *rounds;
 	pid_t pid;
 	int sig;
 };

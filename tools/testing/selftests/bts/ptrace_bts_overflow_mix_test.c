@@ -9,6 +9,7 @@
  * the last branch, and the programs are to do the same.
  */
 #include "ptrace_bts_overflow.h"
+#include "ptrace_bts_shift.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -27,21 +28,6 @@
 /* Shifts of the branches against the buffer's end */
 static const int shifts[] = { 0, 1, 50, 149, 254, 255 };
 
-/*
- * So many branches, which are none of the program's: the records tell by where they
- * are. What is before them is not, either.
- */
-asm(".pushsection .text\n"
-    ".globl shift_loop, shift_end\n"
-    "shift_loop:\n"		/* void shift_loop(long n) */
-    "	dec	%rdi\n"
-    "	jns	shift_loop\n"
-    "	ret\n"
-    "shift_end:\n"
-    ".popsection\n");
-extern const char shift_end[];
-void shift_loop(long n);
-
 /* System calls without the C library, which has caches and locks of its own */
 static inline long call(long nr, long a, long b, long c, long d)
 {
@@ -56,17 +42,17 @@ static inline long call(long nr, long a, long b, long c, long d)
 }
 
 /* What a program must not get is found out after its run, by the bits in its status. */
-static volatile int wrong;
+static int wrong;
 
 #define MUST(condition) do { if (!(condition)) wrong = 1; } while (0)
 
 /* Some branches between one thing and the next, never the same number of them */
-static void __attribute__((noinline)) between(unsigned int i)
+static noinline void between(unsigned int i)
 {
-	volatile unsigned int n;
+	unsigned int n;
 
 	for (n = 0; n < i % 11; n++)
-		;
+		barrier();
 }
 
 /* ---- system calls: quick ones, and those that sleep and can be interrupted ---- */
@@ -140,19 +126,19 @@ static void do_calls(int rounds)
 
 static void do_faults(int rounds)
 {
-	static volatile char data[64 * 4096];
+	static char data[64 * 4096];
 	int i, j;
 
 	for (i = 0; i < rounds; i++) {
-		volatile char *pages = (void *)call(SYS_mmap, 0x30000000, 8 * 4096,
-						    PROT_READ | PROT_WRITE,
-						    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
+		char *pages = (void *)call(SYS_mmap, 0x30000000, 8 * 4096,
+					   PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
 
 		/* The fifth and sixth argument are zero, and ignored for these. */
 		for (j = 0; j < 8; j++) {
 			between(i + j);
-			MUST(!pages[j * 4096 + i]);
-			pages[j * 4096 + i] = i;
+			MUST(!READ_ONCE(pages[j * 4096 + i]));
+			WRITE_ONCE(pages[j * 4096 + i], i);
 		}
 		/* A copy when written to: it is shared with a child. */
 		if (i % 16 == 0) {
@@ -161,7 +147,7 @@ static void do_faults(int rounds)
 			if (!pid)
 				call(SYS_exit, 0, 0, 0, 0);
 			for (j = 0; j < 64; j++)
-				data[j * 4096]++;
+				WRITE_ONCE(data[j * 4096], data[j * 4096] + 1);
 			MUST(call(SYS_wait4, pid, 0, 0, 0) == pid);
 		}
 		call(SYS_munmap, (long)pages, 8 * 4096, 0, 0);
@@ -171,7 +157,7 @@ static void do_faults(int rounds)
 
 /* ---- signals, from the program itself and from its faults ---- */
 
-static volatile int handled;
+static int handled;
 
 static void count_signal(int sig)
 {
@@ -243,14 +229,14 @@ static void do_signals(int rounds)
 			     : : : "eax", "ecx", "edx");
 	}
 	/* Two of them raise another one. */
-	MUST(handled == rounds * 9);
+	MUST(READ_ONCE(handled) == rounds * 9);
 }
 
 /* ---- other tasks ---- */
 
 static void do_tasks(int rounds)
 {
-	static volatile int in_child;
+	static int in_child;
 	int i;
 
 	for (i = 0; i < rounds; i++) {
@@ -314,14 +300,14 @@ static void do_filtered(int rounds)
 		between(i + 2);
 		MUST(call(SYS_geteuid, 0, 0, 0, 0) == -EXDEV);
 	}
-	MUST(handled == rounds);
+	MUST(READ_ONCE(handled) == rounds);
 }
 
 /* ---- another program: as itself, after all of its own branches ---- */
 
 static void do_exec(int rounds)
 {
-	static char *args[] = { "/proc/self/exe", "--loop", NULL };
+	static char *const args[] = { "/proc/self/exe", "--loop", NULL };
 	int i;
 
 	for (i = 0; i < rounds; i++)
@@ -594,61 +580,61 @@ FIXTURE_TEARDOWN(mix)
 }
 
 /* In one piece and unhindered; what it did is right. */
-static void record_whole(struct __test_metadata *_metadata, FIXTURE_DATA(mix) *self,
-			 const struct program *program, bool seize)
+static void record_whole(struct __test_metadata *_metadata, const struct program *program,
+			 bool seize, struct run *whole)
 {
 	const struct way way = { .sig = -1, .request = PTRACE_CONT, .seize = seize };
 
-	do_run(_metadata, program, &way, &self->whole);
-	EXPECT_EQ(0, self->whole.status);
-	ASSERT_LT(0, self->whole.nr);
-	ASSERT_GT(NR_LARGE, self->whole.nr);
+	do_run(_metadata, program, &way, whole);
+	EXPECT_EQ(0, whole->status);
+	ASSERT_LT(0, whole->nr);
+	ASSERT_GT(NR_LARGE, whole->nr);
 }
 
 /* In parts; how often it stopped for a full buffer. */
-static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(mix) *self,
+static void compare(struct __test_metadata *_metadata, const struct run *whole,
 		    const struct program *program, const struct way *way, struct run *run)
 {
 	do_run(_metadata, program, way, run);
-	check_run(_metadata, way, run, &self->whole);
+	check_run(_metadata, way, run, whole);
 	/* One may be left when it ends. */
 	EXPECT_TRUE(way->often ||
-		    run->full >= (self->whole.nr + way->shift) / MIN_CAPACITY) {
-		TH_LOG("%ld stops for %ld branches", run->full, self->whole.nr);
+		    run->full >= (whole->nr + way->shift) / MIN_CAPACITY) {
+		TH_LOG("%ld stops for %ld branches", run->full, whole->nr);
 	}
 	free(run->records);
 }
 
 static const int ways[] = { 0, SIGUSR1, 45, SIGCHLD };
 
-static void compare_all(struct __test_metadata *_metadata, FIXTURE_DATA(mix) *self,
+static void compare_all(struct __test_metadata *_metadata, struct run *whole,
 			const struct program *program, int request, unsigned int nr)
 {
 	struct way way = { .request = request };
 	struct run run;
 	unsigned int i;
 
-	record_whole(_metadata, self, program, false);
+	record_whole(_metadata, program, false, whole);
 	for (i = 0; i < nr; i++) {
 		way.sig = ways[i % ARRAY_SIZE(ways)];
 		way.shift = shifts[i];
 		way.often = i % 3 == 2;
-		compare(_metadata, self, program, &way, &run);
+		compare(_metadata, whole, program, &way, &run);
 	}
 }
 
 TEST_F_TIMEOUT(mix, continued, 250)
 {
-	compare_all(_metadata, self, &variant->program, PTRACE_CONT, ARRAY_SIZE(shifts));
+	compare_all(_metadata, &self->whole, &variant->program, PTRACE_CONT, ARRAY_SIZE(shifts));
 }
 
 TEST_F_TIMEOUT(mix, stopped_at_calls, 250)
 {
-	compare_all(_metadata, self, &variant->program, PTRACE_SYSCALL, 2);
+	compare_all(_metadata, &self->whole, &variant->program, PTRACE_SYSCALL, 2);
 }
 
 /* Few rounds, moved right to where the buffer is full: every step is a stop. */
-static void compare_few(struct __test_metadata *_metadata, FIXTURE_DATA(mix) *self,
+static void compare_few(struct __test_metadata *_metadata, struct run *whole,
 			const struct program *full_size, int few, int request, int sig)
 {
 	const struct program program = { full_size->prepare, full_size->run, few };
@@ -657,20 +643,22 @@ static void compare_few(struct __test_metadata *_metadata, FIXTURE_DATA(mix) *se
 
 	if (!few)
 		return;
-	record_whole(_metadata, self, &program, false);
-	compare(_metadata, self, &program, &way, &run);
+	record_whole(_metadata, &program, false, whole);
+	compare(_metadata, whole, &program, &way, &run);
 	EXPECT_LT(0, run.steps);
 	EXPECT_LT(0, run.full);
 }
 
 TEST_F_TIMEOUT(mix, stepped, 250)
 {
-	compare_few(_metadata, self, &variant->program, variant->few, PTRACE_SINGLESTEP, 0);
+	compare_few(_metadata, &self->whole, &variant->program, variant->few,
+		    PTRACE_SINGLESTEP, 0);
 }
 
 TEST_F_TIMEOUT(mix, stepped_with_signals, 250)
 {
-	compare_few(_metadata, self, &variant->program, variant->few, PTRACE_SINGLESTEP, SIGUSR1);
+	compare_few(_metadata, &self->whole, &variant->program, variant->few,
+		    PTRACE_SINGLESTEP, SIGUSR1);
 }
 
 /* Does the processor step from branch to branch, as the kernel believes? */
@@ -694,7 +682,8 @@ TEST_F_TIMEOUT(mix, stepped_by_branch, 250)
 {
 	if (!has_block_step(_metadata))
 		SKIP(return, "DEBUGCTL.BTF has no effect here");
-	compare_few(_metadata, self, &variant->program, variant->few, PTRACE_SINGLEBLOCK, 0);
+	compare_few(_metadata, &self->whole, &variant->program, variant->few,
+		    PTRACE_SINGLEBLOCK, 0);
 }
 
 /* Interrupted, stopped as a job and listened to, and signalled, while it is full */
@@ -704,12 +693,12 @@ TEST_F_TIMEOUT(mix, meddled_with, 250)
 	struct run run;
 	unsigned int i;
 
-	record_whole(_metadata, self, &variant->program, true);
+	record_whole(_metadata, &variant->program, true, &self->whole);
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		way.sig = ways[i % ARRAY_SIZE(ways)];
 		way.shift = shifts[i];
 		way.request = i % 3 == 2 ? PTRACE_SYSCALL : PTRACE_CONT;
-		compare(_metadata, self, &variant->program, &way, &run);
+		compare(_metadata, &self->whole, &variant->program, &way, &run);
 		if (run.full > 16) {
 			EXPECT_LT(0, run.jobs);
 			EXPECT_LT(0, run.traps);

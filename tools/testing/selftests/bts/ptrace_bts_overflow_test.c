@@ -9,7 +9,7 @@
  */
 #include "ptrace_bts_overflow.h"
 
-FIXTURE(overflow) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE(overflow) { pid_t pid; uint64_t *rounds; };
 FIXTURE_VARIANT(overflow) { int sig; };
 FIXTURE_VARIANT_ADD(overflow, event) { 0 };
 FIXTURE_VARIANT_ADD(overflow, signal) { SIGUSR1 };
@@ -18,14 +18,31 @@ FIXTURE_VARIANT_ADD(overflow, realtime_signal) { 40 };
 FIXTURE_VARIANT_ADD(overflow, sigtrap) { SIGTRAP };
 
 /* What only signals do; SIGTRAP, by which a run ends, is no help there. */
-FIXTURE(by_signal) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE(by_signal) { pid_t pid; uint64_t *rounds; };
 FIXTURE_VARIANT(by_signal) { int sig; };
 FIXTURE_VARIANT_ADD(by_signal, usr1) { SIGUSR1 };
 FIXTURE_VARIANT_ADD(by_signal, chld) { SIGCHLD };
 FIXTURE_VARIANT_ADD(by_signal, realtime) { 40 };
 
-FIXTURE_TRACEE_SETUP(overflow)
-FIXTURE_TRACEE_SETUP(by_signal)
+FIXTURE_SETUP(overflow)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(overflow)
+{
+	end_tracee(self->pid);
+}
+
+FIXTURE_SETUP(by_signal)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(by_signal)
+{
+	end_tracee(self->pid);
+}
 
 TEST_F(overflow, everything)
 {
@@ -459,7 +476,7 @@ TEST_F(overflow, pending_elsewhere)
 }
 
 /* Handlers and dispositions, which only matter once the debugger delivers. */
-static volatile uint64_t *handled;
+static uint64_t *handled;
 
 static void handler(int sig, siginfo_t *info, void *context)
 {

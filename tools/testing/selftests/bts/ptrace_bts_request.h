@@ -23,7 +23,7 @@
 /* Of <linux/ptrace.h>, which cannot be had together with <sys/ptrace.h>. */
 #ifndef PTRACE_EVENT_BTS
 #define PTRACE_EVENT_BTS	8
-#define PTRACE_O_TRACEBTS	(1 << PTRACE_EVENT_BTS)
+#define PTRACE_O_TRACEBTS	0x100
 #endif
 
 #define RECORD	sizeof(struct bts_struct)

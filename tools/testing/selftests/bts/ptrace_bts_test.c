@@ -45,7 +45,17 @@ TEST(there_or_not)
 	kill_and_reap(_metadata, pid);
 }
 
-FIXTURE_TRACEE(bts);
+FIXTURE(bts) { pid_t pid; uint64_t *rounds; };
+
+FIXTURE_SETUP(bts)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(bts)
+{
+	end_tracee(self->pid);
+}
 
 /* A ring of CAPACITY that lost some of the branches of ROUNDS. */
 #define CAPACITY	50
@@ -680,10 +690,11 @@ TEST_F(bts, attached_again)
  * CONFIG of a tracee that runs. It is never stopped but by PTRACE_INTERRUPT; how
  * far it is, its rounds tell.
  */
-FIXTURE(bts_running) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE(bts_running) { pid_t pid; uint64_t *rounds; };
 FIXTURE_VARIANT(bts_running) { bool one_cpu; };
 FIXTURE_VARIANT_ADD(bts_running, anywhere) { .one_cpu = false };
 FIXTURE_VARIANT_ADD(bts_running, one_cpu) { .one_cpu = true };
+
 FIXTURE_SETUP(bts_running)
 {
 	const char *why = no_bts(_metadata);
@@ -700,10 +711,10 @@ FIXTURE_SETUP(bts_running)
 	ASSERT_EQ(0, request(PTRACE_SEIZE, self->pid, NULL, PTRACE_O_EXITKILL));
 	ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, 100));
 }
+
 FIXTURE_TEARDOWN(bts_running)
 {
-	kill(self->pid, SIGKILL);
-	waitpid(self->pid, NULL, 0);
+	end_tracee(self->pid);
 }
 
 static void interrupt(struct __test_metadata *_metadata, pid_t pid)
@@ -741,9 +752,9 @@ TEST_F(bts_running, on_at_once)
 
 	/* The buffer takes its time, and is there when it is to go on. */
 	ASSERT_EQ(16, configure(self->pid, capacity * RECORD, PTRACE_BTS_O_ALLOC));
-	before = *self->rounds;
+	before = READ_ONCE(*self->rounds);
 	ASSERT_EQ(16, configure(self->pid, 0, PTRACE_BTS_O_TRACE));
-	after = *self->rounds;
+	after = READ_ONCE(*self->rounds);
 	ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, 10));
 	interrupt(_metadata, self->pid);
 	regs_of(_metadata, self->pid, &regs);
@@ -762,11 +773,11 @@ TEST_F(bts_running, off)
 	long n;
 
 	ASSERT_EQ(16, configure(self->pid, 400000 * RECORD, PTRACE_BTS_O_ALLOC));
-	before = *self->rounds;
+	before = READ_ONCE(*self->rounds);
 	ASSERT_EQ(16, configure(self->pid, 0, PTRACE_BTS_O_TRACE));
 	ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, 10));
 	ASSERT_EQ(16, configure(self->pid, 0, 0));
-	after = *self->rounds;
+	after = READ_ONCE(*self->rounds);
 	ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, 10000));
 	interrupt(_metadata, self->pid);
 	n = count(self->pid);
