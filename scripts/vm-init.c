@@ -4,6 +4,9 @@
  * initramfs. It puts the host's file system (9p, read only) under a tmpfs with overlayfs,
  * makes that the root, runs the one command vm-host asks for, carries its input, output
  * and exit status over the virtio port (vm-frame.h), and powers off.
+ *
+ * A kernel that another one started (kexec) has the command on its command line, after
+ * "--": vm-host asks only once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -378,7 +381,7 @@ static int carry(struct channel *c, pid_t pid, int sigchld)
 	return status;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct channel channel;
 	sigset_t mask;
@@ -397,6 +400,7 @@ int main(void)
 		die("/dev");
 	open_port();
 	make_root();
+	command = argc > 1 ? argv[1] : NULL;
 	read_request();
 	mount_out_dir();
 
