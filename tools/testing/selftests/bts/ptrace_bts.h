@@ -162,6 +162,11 @@ static inline pid_t wait_for_stop(struct __test_metadata *_metadata, pid_t pid, 
 	return pid;
 }
 
+static inline void wait_for_event(struct __test_metadata *_metadata, pid_t pid, int event)
+{
+	wait_for_stop(_metadata, pid, event << 8 | SIGTRAP);
+}
+
 /* A child stopped in bts_park(), that dies with its debugger. */
 static inline pid_t spawn_counting(struct __test_metadata *_metadata, uint64_t *rounds)
 {
@@ -280,6 +285,29 @@ static inline void check_drain(struct __test_metadata *_metadata, pid_t pid,
 	ASSERT_EQ(n, ready);
 	check_records(_metadata, records, n, end);
 	free(records);
+}
+
+/* The last records of a tracee stopped in its loop, which took many more branches */
+static inline void check_tail(struct __test_metadata *_metadata, pid_t pid, long capacity)
+{
+	struct user_regs_struct regs;
+
+	regs_of(_metadata, pid, &regs);
+	ASSERT_LT(capacity, (long)taken(&regs));
+	check_drain(_metadata, pid, capacity, taken(&regs));
+}
+
+/* Go on, by way of another attachment: only a debugger that seized may interrupt. */
+static inline void seize(struct __test_metadata *_metadata, pid_t pid)
+{
+	ASSERT_EQ(0, request(PTRACE_DETACH, pid, NULL, 0));
+	ASSERT_EQ(0, request(PTRACE_SEIZE, pid, NULL, PTRACE_O_EXITKILL));
+}
+
+static inline void interrupt(struct __test_metadata *_metadata, pid_t pid)
+{
+	ASSERT_EQ(0, request(PTRACE_INTERRUPT, pid, NULL, 0));
+	wait_for_event(_metadata, pid, PTRACE_EVENT_STOP);
 }
 
 static inline double seconds(void)

@@ -8,6 +8,8 @@
 
 #include "ptrace_bts.h"
 
+#include <linux/sched.h>
+
 asm(".pushsection .text\n"
 	".globl system_call\n"
 	"system_call:\n"
@@ -35,6 +37,40 @@ static inline void aim_call(struct __test_metadata *_metadata, pid_t pid, long n
 	regs.rdx = arg2;
 	regs.r10 = 0;
 	regs.r8 = 0;
+	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
+}
+
+/* The task that a stopped tracee makes now, stopped itself */
+static inline pid_t new_task(struct __test_metadata *_metadata, pid_t pid, int event)
+{
+	unsigned long child;
+
+	resume(_metadata, pid, 0);
+	wait_for_event(_metadata, pid, event);
+	ASSERT_EQ(0, request(PTRACE_GETEVENTMSG, pid, NULL, (unsigned long)&child));
+	wait_for_stop(_metadata, child, SIGSTOP);
+	resume(_metadata, pid, 0);
+	wait_for_stop(_metadata, pid, SIGTRAP);
+	return child;
+}
+
+/* A thread, with such options for both */
+static inline pid_t new_thread(struct __test_metadata *_metadata, pid_t pid, long options)
+{
+	ASSERT_EQ(0, request(PTRACE_SETOPTIONS, pid, NULL,
+			     PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | options));
+	aim_call(_metadata, pid, SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES |
+		 CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, 0, 0);
+	return new_task(_metadata, pid, PTRACE_EVENT_CLONE);
+}
+
+/* After exec the loop is at its place, the page it tells its rounds in is not. */
+static inline void keep_rounds_on_stack(struct __test_metadata *_metadata, pid_t pid)
+{
+	struct user_regs_struct regs;
+
+	regs_of(_metadata, pid, &regs);
+	regs.r13 = regs.rsp - 1024;
 	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
 }
 

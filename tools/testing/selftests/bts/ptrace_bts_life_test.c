@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -31,25 +30,6 @@ FIXTURE_TEARDOWN(life)
 static void set_options(struct __test_metadata *_metadata, pid_t pid, long options)
 {
 	ASSERT_EQ(0, request(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL | options));
-}
-
-static void wait_for_event(struct __test_metadata *_metadata, pid_t pid, int event)
-{
-	wait_for_stop(_metadata, pid, event << 8 | SIGTRAP);
-}
-
-/* The task that a stopped tracee just made, stopped itself */
-static pid_t new_task(struct __test_metadata *_metadata, pid_t pid, int event)
-{
-	unsigned long child;
-
-	resume(_metadata, pid, 0);
-	wait_for_event(_metadata, pid, event);
-	ASSERT_EQ(0, request(PTRACE_GETEVENTMSG, pid, NULL, (unsigned long)&child));
-	wait_for_stop(_metadata, child, SIGSTOP);
-	resume(_metadata, pid, 0);
-	wait_for_stop(_metadata, pid, SIGTRAP);
-	return child;
 }
 
 /* A tracee that is nobody's but by attachment cannot know. */
@@ -95,21 +75,13 @@ TEST_F(life, fork)
 	check_drain(_metadata, self->pid, BRANCHES(30, 50), 3 * 50 - 1);
 }
 
-static pid_t new_thread(struct __test_metadata *_metadata, pid_t pid)
-{
-	set_options(_metadata, pid, PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC);
-	aim_call(_metadata, pid, SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES |
-		 CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, 0, 0);
-	return new_task(_metadata, pid, PTRACE_EVENT_CLONE);
-}
-
 TEST_F(life, thread)
 {
 	pid_t thread;
 	int i;
 
 	ASSERT_EQ(16, trace(self->pid, CAPACITY));
-	thread = new_thread(_metadata, self->pid);
+	thread = new_thread(_metadata, self->pid, PTRACE_O_TRACEEXEC);
 	check_untraced(_metadata, thread);
 	EXPECT_EQ(0, count(self->pid));
 
@@ -135,18 +107,6 @@ TEST_F(life, thread)
 	ASSERT_EQ(thread, waitpid(thread, NULL, __WALL));
 }
 
-/* After exec; the loop is at its place in the new program, the page it tells is not. */
-static void run_after_exec(struct __test_metadata *_metadata, pid_t pid,
-			   uint64_t first, uint64_t end)
-{
-	struct user_regs_struct regs;
-
-	regs_of(_metadata, pid, &regs);
-	regs.r13 = regs.rsp - 1024;
-	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
-	run(_metadata, pid, first, end);
-}
-
 TEST_F(life, exec)
 {
 	struct ptrace_bts_config config;
@@ -165,7 +125,8 @@ TEST_F(life, exec)
 	EXPECT_EQ((uint32_t)PTRACE_BTS_O_TRACE, config.flags);
 	EXPECT_EQ(BRANCHES(0, 10), count(self->pid));
 
-	run_after_exec(_metadata, self->pid, 10, 20);
+	keep_rounds_on_stack(_metadata, self->pid);
+	run(_metadata, self->pid, 10, 20);
 	records = drain(_metadata, self->pid, &n);
 	ASSERT_EQ(2 * BRANCHES(0, 10), n);
 	check_records(_metadata, records, BRANCHES(0, 10), 3 * 10 - 1);
@@ -181,7 +142,7 @@ TEST_F(life, exec_by_thread)
 
 	ASSERT_EQ(16, trace(self->pid, CAPACITY));
 	run(_metadata, self->pid, 0, 10);
-	thread = new_thread(_metadata, self->pid);
+	thread = new_thread(_metadata, self->pid, PTRACE_O_TRACEEXEC);
 	ASSERT_EQ(16, trace(thread, 2 * CAPACITY));
 	run(_metadata, thread, 0, 30);
 	aim_call(_metadata, thread, SYS_execve, (unsigned long)path,
@@ -192,7 +153,8 @@ TEST_F(life, exec_by_thread)
 	ASSERT_EQ(16, status_of(self->pid, &config));
 	EXPECT_EQ(2 * CAPACITY * RECORD, config.size);
 	check_drain(_metadata, self->pid, BRANCHES(0, 30), 3 * 30 - 1);
-	run_after_exec(_metadata, self->pid, 10, 20);
+	keep_rounds_on_stack(_metadata, self->pid);
+	run(_metadata, self->pid, 10, 20);
 	check_drain(_metadata, self->pid, BRANCHES(10, 20), 3 * 20 - 1);
 }
 
@@ -386,28 +348,6 @@ TEST_F(life, seccomp_stop)
 	run(_metadata, pid, 0, 10);
 	check_drain(_metadata, pid, BRANCHES(0, 10), 3 * 10 - 1);
 	kill_and_reap(_metadata, pid);
-}
-
-/* In the way of a debugger that seized, as a job */
-static void seize(struct __test_metadata *_metadata, pid_t pid)
-{
-	ASSERT_EQ(0, request(PTRACE_DETACH, pid, NULL, 0));
-	ASSERT_EQ(0, request(PTRACE_SEIZE, pid, NULL, PTRACE_O_EXITKILL));
-}
-
-static void interrupt(struct __test_metadata *_metadata, pid_t pid)
-{
-	ASSERT_EQ(0, request(PTRACE_INTERRUPT, pid, NULL, 0));
-	wait_for_event(_metadata, pid, PTRACE_EVENT_STOP);
-}
-
-static void check_tail(struct __test_metadata *_metadata, pid_t pid, long capacity)
-{
-	struct user_regs_struct regs;
-
-	regs_of(_metadata, pid, &regs);
-	ASSERT_LT(capacity, (long)taken(&regs));
-	check_drain(_metadata, pid, capacity, taken(&regs));
 }
 
 TEST_F(life, group_stop)

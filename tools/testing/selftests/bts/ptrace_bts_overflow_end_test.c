@@ -11,7 +11,6 @@
 #include "ptrace_bts_memory.h"
 #include "ptrace_bts_overflow.h"
 
-#include <linux/sched.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -345,40 +344,15 @@ TEST_F(tracee, attached_again)
 	}
 }
 
-/* Threads: one of them stands at its full buffer, and another ends them all. */
-static pid_t new_thread(struct __test_metadata *_metadata, pid_t pid)
-{
-	unsigned long thread;
-
-	ASSERT_EQ(0, set_options(pid, PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
-				 PTRACE_O_TRACEBTS));
-	aim_call(_metadata, pid, SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES |
-		 CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, 0, 0);
-	resume(_metadata, pid, 0);
-	wait_for_stop(_metadata, pid, PTRACE_EVENT_CLONE << 8 | SIGTRAP);
-	ASSERT_EQ(0, request(PTRACE_GETEVENTMSG, pid, NULL, (unsigned long)&thread));
-	wait_for_stop(_metadata, thread, SIGSTOP);
-	resume(_metadata, pid, 0);
-	wait_for_stop(_metadata, pid, SIGTRAP);
-	return thread;
-}
-
-static void run_after_exec(struct __test_metadata *_metadata, pid_t pid, int sig)
-{
-	struct user_regs_struct regs;
-
-	regs_of(_metadata, pid, &regs);
-	regs.r13 = regs.rsp - 1024;
-	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
-	EXPECT_LT(0, take_run(_metadata, pid, sig, 0, 1000));
-}
-
-/* Not only the full one: both may be, and be continued. */
+/*
+ * Threads: one of them stands at its full buffer, and another ends them all. Not only
+ * the full one may be continued, both may.
+ */
 static void exec_beside(struct __test_metadata *_metadata, pid_t pid, int sig, bool by_thread,
 			bool continued)
 {
 	struct ptrace_bts_config config;
-	pid_t thread = new_thread(_metadata, pid);
+	pid_t thread = new_thread(_metadata, pid, PTRACE_O_TRACEEXEC | PTRACE_O_TRACEBTS);
 	pid_t full = by_thread ? pid : thread, caller = by_thread ? thread : pid;
 	uint64_t next = 0;
 
@@ -409,7 +383,8 @@ static void exec_beside(struct __test_metadata *_metadata, pid_t pid, int sig, b
 	ASSERT_EQ(16, status_of(pid, &config));
 	EXPECT_EQ(2 * MIN_CAPACITY * RECORD, config.size);
 	EXPECT_EQ(0, count(pid));
-	run_after_exec(_metadata, pid, sig);
+	keep_rounds_on_stack(_metadata, pid);
+	EXPECT_LT(0, take_run(_metadata, pid, sig, 0, 1000));
 	EXPECT_TRUE(AWAIT(buffers() == 1));
 }
 
@@ -430,7 +405,7 @@ TEST_F(tracee, exec_beside_thread)
 
 TEST_F(tracee, exit_group_beside)
 {
-	pid_t thread = new_thread(_metadata, self->pid), pid;
+	pid_t thread = new_thread(_metadata, self->pid, PTRACE_O_TRACEBTS), pid;
 	uint64_t next = 0;
 	int status, ended = 0;
 

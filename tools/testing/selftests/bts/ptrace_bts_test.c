@@ -705,22 +705,14 @@ FIXTURE_SETUP(bts_running)
 		ASSERT_TRUE(pin(0, sched_getcpu()));
 	self->rounds = shared_page();
 	self->pid = spawn_counting(_metadata, self->rounds);
-	/* By way of another attachment: only who seized may interrupt. */
 	aim(_metadata, self->pid, 0, UINT64_MAX);
-	ASSERT_EQ(0, request(PTRACE_DETACH, self->pid, NULL, 0));
-	ASSERT_EQ(0, request(PTRACE_SEIZE, self->pid, NULL, PTRACE_O_EXITKILL));
+	seize(_metadata, self->pid);
 	ASSERT_TRUE(AWAIT_ROUNDS(self->rounds, 100));
 }
 
 FIXTURE_TEARDOWN(bts_running)
 {
 	end_tracee(self->pid);
-}
-
-static void interrupt(struct __test_metadata *_metadata, pid_t pid)
-{
-	ASSERT_EQ(0, request(PTRACE_INTERRUPT, pid, NULL, 0));
-	wait_for_stop(_metadata, pid, PTRACE_EVENT_STOP << 8 | SIGTRAP);
 }
 
 TEST_F(bts_running, on)
