@@ -45,15 +45,6 @@ FIXTURE_VARIANT_ADD(suspend, processors) { "processors" };
 FIXTURE_VARIANT_ADD(suspend, core) { "core" };
 FIXTURE_VARIANT_ADD(suspend, to_ram) { "none" };
 
-static bool write_knob(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-
-	close(fd);
-	return ok;
-}
-
 static void spawn_traced(struct __test_metadata *_metadata, struct traced *t)
 {
 	t->rounds = shared_page();

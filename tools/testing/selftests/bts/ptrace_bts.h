@@ -343,6 +343,14 @@ static inline bool pin(pid_t pid, int cpu)
 	return !sched_setaffinity(pid, sizeof(set), &set);
 }
 
+/* A setting of the kernel; whether it took it */
+static inline bool write_knob(const char *path, const char *value)
+{
+	FILE *knob = fopen(path, "w");
+
+	return knob && fputs(value, knob) >= 0 && !fclose(knob);
+}
+
 /* Why can nothing be tested here? NULL where it can. */
 static inline const char *no_bts(struct __test_metadata *_metadata)
 {

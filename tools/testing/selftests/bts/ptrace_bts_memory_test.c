@@ -6,12 +6,12 @@
  * Where the kernel gives it back in its own time, the test waits for it; but who
  * needs the memory for another trace need not wait.
  */
+#include "ptrace_bts_faults.h"
 #include "ptrace_bts_memory.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -572,66 +572,23 @@ FIXTURE_VARIANT(memory_faults) {
 	int step;
 };
 
-#define DEBUGFS		"/sys/kernel/debug/"
-#define FAILSLAB	DEBUGFS "failslab/"
-#define FAIL_PAGES	DEBUGFS "fail_page_alloc/"
-
 FIXTURE_VARIANT_ADD(memory_faults, one) { NULL, 1 };
 FIXTURE_VARIANT_ADD(memory_faults, objects) { FAILSLAB "space", 64 };
 FIXTURE_VARIANT_ADD(memory_faults, pages) { FAIL_PAGES "space", 1 };
 
-static struct {
-	const char *path, *value;
-	char old[16];
-} knobs[] = {
-	{ FAILSLAB "task-filter", "Y", "" },
-	{ FAIL_PAGES "task-filter", "Y", "" },
-	{ FAILSLAB "ignore-gfp-wait", "N", "" },
-	{ FAIL_PAGES "ignore-gfp-wait", "N", "" },
-	{ FAIL_PAGES "ignore-gfp-highmem", "N", "" },
-	{ FAIL_PAGES "min-order", "0", "" },
-	{ FAILSLAB "verbose", "0", "" },
-	{ FAIL_PAGES "verbose", "0", "" },
-	{ FAILSLAB "times", "-1", "" },
-	{ FAIL_PAGES "times", "-1", "" },
-	{ FAILSLAB "probability", "0", "" },
-	{ FAIL_PAGES "probability", "0", "" },
-};
-
 /* Of this task in /proc */
 static int fail_nth, make_it_fail;
-
-static bool write_knob(const char *path, const char *value)
-{
-	FILE *knob = fopen(path, "w");
-
-	return knob && fputs(value, knob) >= 0 && !fclose(knob);
-}
-
-static bool read_knob(const char *path, char *value, int size)
-{
-	FILE *knob = fopen(path, "r");
-
-	return knob && fgets(value, size, knob) && !fclose(knob);
-}
 
 FIXTURE_SETUP(memory_faults)
 {
 	const char *why = no_bts(_metadata);
-	unsigned int i;
 
 	if (why)
 		SKIP(return, "%s", why);
-	if (access(knobs[0].path, F_OK))
-		mount("none", DEBUGFS, "debugfs", 0, NULL);
 	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	make_it_fail = open("/proc/thread-self/make-it-fail", O_RDWR);
-	if (fail_nth < 0 || make_it_fail < 0)
+	if (fail_nth < 0 || make_it_fail < 0 || !faults_begin())
 		SKIP(return, "no fault injection");
-	for (i = 0; i < ARRAY_SIZE(knobs); i++)
-		if (!read_knob(knobs[i].path, knobs[i].old, sizeof(knobs[i].old)) ||
-		    !write_knob(knobs[i].path, knobs[i].value))
-			SKIP(return, "no fault injection (%s)", knobs[i].path);
 	if (variant->space) {
 		EXPECT_TRUE(write_knob(FAILSLAB "probability",
 				       strstr(variant->space, FAILSLAB) ? "100" : "0"));
@@ -643,29 +600,18 @@ FIXTURE_SETUP(memory_faults)
 
 FIXTURE_TEARDOWN(memory_faults)
 {
-	int i;
-
-	for (i = ARRAY_SIZE(knobs) - 1; i >= 0; i--)
-		write_knob(knobs[i].path, knobs[i].old);
+	faults_end();
 	if (variant->space)
 		write_knob(variant->space, "0");
 	kill(self->pid, SIGKILL);
 	waitpid(self->pid, NULL, 0);
 }
 
-static void write_number(struct __test_metadata *_metadata, int fd, int value)
-{
-	char number[12];
-	int len = sprintf(number, "%d", value);
-
-	ASSERT_EQ(len, pwrite(fd, number, len, 0));
-}
-
 /* CONFIG with a fault after @n allocations, or @n of @space; whether there may be one. */
 static bool config_failing(struct __test_metadata *_metadata, pid_t pid,
 			   const char *space, int n, long *ret)
 {
-	char number[12] = "";
+	char number[12];
 
 	if (space) {
 		sprintf(number, "%d", n);
@@ -677,9 +623,7 @@ static bool config_failing(struct __test_metadata *_metadata, pid_t pid,
 	}
 	write_number(_metadata, fail_nth, n + 1);
 	*ret = trace(pid, CAPACITY);
-	ASSERT_LT(0, pread(fail_nth, number, sizeof(number) - 1, 0));
-	write_number(_metadata, fail_nth, 0);
-	return atoi(number) == 0;
+	return has_failed(_metadata, fail_nth);
 }
 
 TEST_F(memory_faults, config)
