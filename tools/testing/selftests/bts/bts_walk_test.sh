@@ -4,8 +4,8 @@
 # Do PTRACE_BTS and a single-step walk tell the same branches of the same programs?
 #
 # Each program is traced into a ring that holds everything, drained at the end and at
-# every system call, and into one that wraps many times; and walked. Programs in assembly
-# also say by themselves which branches they take.
+# every system call, the latter by a 32-bit debugger, too, and into one that wraps many
+# times; and walked. Programs in assembly also say by themselves which branches they take.
 # With BTS_WITNESS_DIR set, the files stay there, and every traced run is listed in
 # "runs" and has a mark before it, for a comparison with a log of the processor's.  Walks
 # that are there already are not done again.
@@ -32,11 +32,12 @@ check() {
 }
 
 record() {
-	kind=$1 name=$2 threads=$3
+	kind=$1 name=$2 threads=$3 recorder=bts_record
 	shift 3
 	case $kind in
 	whole) flags= ;;
 	stops) flags=-s ;;
+	stops32) flags=-s recorder=bts_record_32 ;;
 	tail) flags="-t -g -r $ring" ;;
 	esac
 	if [ -n "$BTS_WITNESS_DIR" ]; then
@@ -44,7 +45,7 @@ record() {
 		echo "$name $kind $threads" >>"$dir/runs"
 	fi
 	# shellcheck disable=SC2086 # several flags
-	"$here/bts_record" -o "$dir/$name.$kind" $flags "$@" >"$dir/$name.$kind.out"
+	"$here/$recorder" -o "$dir/$name.$kind" $flags "$@" >"$dir/$name.$kind.out"
 }
 
 # Every thread's file of two witnesses, the second with or without a number.
@@ -64,12 +65,14 @@ compare() {
 program() {
 	name=$1 threads=$2
 	shift 2
-	for kind in whole stops tail; do
-		record $kind "$name" "$threads" "$@" ||
+	for kind in whole stops $stops32 tail; do
+		record "$kind" "$name" "$threads" "$@" ||
 			{ result "not ok" "$name: traced ($kind), exit status $?"; return; }
 	done
 	check "$name: the same drained at the end and at every system call" \
 		compare "$threads" "$name.stops" "$name.whole"
+	[ -z "$stops32" ] || check "$name: the same drained by a 32-bit debugger" \
+		compare "$threads" "$name.stops32" "$name.whole"
 	check "$name: a ring wrapped many times holds the end" \
 		compare "$threads" "$name.tail" "$name.whole" -t $wraps
 	if [ -n "$expect" ]; then
@@ -109,6 +112,9 @@ walk=
 
 compat=yes
 "$here/workload_compat" || compat=
+# Not built where there is no C library for it.
+stops32=
+[ -z "$compat" ] || [ ! -x "$here/bts_record_32" ] || stops32=stops32
 
 for workload in next loops calls far far_return rep syscalls compat compat_return; do
 	case $workload in
@@ -126,6 +132,11 @@ workload exec "$here/workload_next"
 expect=
 workload setjmp
 workload signals
+if [ -n "$stops32" ]; then
+	workload signals_32
+else
+	result ok "signals_32, a 32-bit debugger # SKIP no 32-bit programs here"
+fi
 program threads 4 "$here/workload_threads"
 
 if busybox=$(command -v busybox); then

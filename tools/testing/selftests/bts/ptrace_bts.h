@@ -28,19 +28,50 @@
 #define SLOT_SIZE	8
 
 /*
- * rbx: rounds done, also told in memory at r13; r12: how many there are to be.
+ * What the loop has in which register, how it gets its argument, and how it ends
+ * with exit(0): of a program of 64 or of 32 bits.
  */
+#ifdef __x86_64__
+#define BTS_IP		rip
+#define BTS_SP		rsp
+#define BTS_CALL	orig_rax
+#define BTS_INDEX	rax
+#define BTS_SLOT	rcx
+#define BTS_ROUNDS	rbx		/* done */
+#define BTS_END		r12		/* how many there are to be */
+#define BTS_TOLD	r13		/* where in memory BTS_ROUNDS is told, too */
+#define BTS_ARGUMENT	"%rdi"
+#define BTS_SLOTS	"bts_slots(%rip)"
+#define BTS_EXIT	"mov $60, %eax; xor %edi, %edi; syscall"
+#else
+#define BTS_IP		eip
+#define BTS_SP		esp
+#define BTS_CALL	orig_eax
+#define BTS_INDEX	eax
+#define BTS_SLOT	ecx
+#define BTS_ROUNDS	ebx
+#define BTS_END		esi
+#define BTS_TOLD	ebp		/* no argument of a system call of ours */
+#define BTS_ARGUMENT	"4(%esp)"
+#define BTS_SLOTS	"bts_slots"
+#define BTS_EXIT	"mov $1, %eax; xor %ebx, %ebx; int $0x80"
+#endif
+
+#define BTS_STRING(name)	#name
+#define BTS_REG(name)		"%" BTS_STRING(name)
+
 asm(".pushsection .text\n"
 	".globl bts_park, bts_round, bts_jump, bts_slots, bts_back, bts_again, bts_end\n"
 	"bts_park:\n"		/* void bts_park(uint64_t *rounds) */
-	"	mov	%rdi, %r13\n"
+	"	mov	" BTS_ARGUMENT ", " BTS_REG(BTS_TOLD) "\n"
 	"	int3\n"
 	"bts_round:\n"
 	"	movzbl	%bl, %eax\n"
-	"	lea	bts_slots(%rip), %rcx\n"
-	"	lea	(%rcx, %rax, 8), %rcx\n"
+	"	lea	" BTS_SLOTS ", " BTS_REG(BTS_SLOT) "\n"
+	"	lea	(" BTS_REG(BTS_SLOT) ", " BTS_REG(BTS_INDEX) ", 8), "
+		BTS_REG(BTS_SLOT) "\n"
 	"bts_jump:\n"
-	"	jmp	*%rcx\n"
+	"	jmp	*" BTS_REG(BTS_SLOT) "\n"
 	"	.balign	8\n"
 	"bts_slots:\n"
 	"	.rept	256\n"
@@ -49,17 +80,15 @@ asm(".pushsection .text\n"
 	"	.balign	8\n"
 	"	.endr\n"
 	"bts_back:\n"
-	"	inc	%rbx\n"
-	"	mov	%rbx, (%r13)\n"
-	"	cmp	%r12, %rbx\n"
+	"	inc	" BTS_REG(BTS_ROUNDS) "\n"
+	"	mov	" BTS_REG(BTS_ROUNDS) ", (" BTS_REG(BTS_TOLD) ")\n"
+	"	cmp	" BTS_REG(BTS_END) ", " BTS_REG(BTS_ROUNDS) "\n"
 	"bts_again:\n"
 	"	jb	bts_round\n"
 	"	int3\n"
 	"bts_end:\n"
 	/* Who goes on from there ends with exit(0). */
-	"	mov	$60, %eax\n"
-	"	xor	%edi, %edi\n"
-	"	syscall\n"
+	"	" BTS_EXIT "\n"
 	"	ud2\n"
 	".popsection\n");
 extern const char bts_round[], bts_jump[], bts_slots[], bts_back[], bts_again[], bts_end[];
@@ -120,18 +149,30 @@ static inline bool is_branch(const struct bts_struct *record, uint64_t index)
 	       record->variant.lbr.to == (uintptr_t)to;
 }
 
-/* How many branches has a tracee taken since its first round? */
+/* Where a tracee is */
+static inline unsigned long long ip_of(const struct user_regs_struct *regs)
+{
+	return (unsigned long)regs->BTS_IP;
+}
+
+/* How many rounds has it done? */
+static inline unsigned long long rounds_of(const struct user_regs_struct *regs)
+{
+	return (unsigned long)regs->BTS_ROUNDS;
+}
+
+/* And how many branches has it taken since its first round? */
 static inline uint64_t taken(const struct user_regs_struct *regs)
 {
-	uintptr_t rip = regs->rip;
+	const uintptr_t ip = ip_of(regs);
 
-	if (rip <= (uintptr_t)bts_jump)
-		return 3 * regs->rbx;
-	if (rip < (uintptr_t)bts_back)
-		return 3 * regs->rbx + 1;
-	if (rip == (uintptr_t)bts_back)
-		return 3 * regs->rbx + 2;
-	return 3 * regs->rbx - 1;
+	if (ip <= (uintptr_t)bts_jump)
+		return 3 * rounds_of(regs);
+	if (ip < (uintptr_t)bts_back)
+		return 3 * rounds_of(regs) + 1;
+	if (ip == (uintptr_t)bts_back)
+		return 3 * rounds_of(regs) + 2;
+	return 3 * rounds_of(regs) - 1;
 }
 
 /* So many branches are taken in rounds @first to @end - 1. */
@@ -204,10 +245,31 @@ static inline void aim(struct __test_metadata *_metadata, pid_t pid,
 	struct user_regs_struct regs;
 
 	regs_of(_metadata, pid, &regs);
-	regs.orig_rax = -1;
-	regs.rip = (uintptr_t)bts_round;
-	regs.rbx = first;
-	regs.r12 = end;
+	regs.BTS_CALL = -1;
+	regs.BTS_IP = (uintptr_t)bts_round;
+	regs.BTS_ROUNDS = first;
+	regs.BTS_END = end;
+	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
+}
+
+/* Or go on where it is. */
+static inline void aim_on(struct __test_metadata *_metadata, pid_t pid, uint64_t end)
+{
+	struct user_regs_struct regs;
+
+	regs_of(_metadata, pid, &regs);
+	regs.BTS_CALL = -1;
+	regs.BTS_END = end;
+	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
+}
+
+/* After exec: the loop is at its place in the new program, the page it tells is not. */
+static inline void tell_on_stack(struct __test_metadata *_metadata, pid_t pid)
+{
+	struct user_regs_struct regs;
+
+	regs_of(_metadata, pid, &regs);
+	regs.BTS_TOLD = regs.BTS_SP - 1024;
 	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
 }
 
@@ -250,7 +312,7 @@ static inline struct bts_struct *drain(struct __test_metadata *_metadata, pid_t 
 
 	ASSERT_LE(0, ready);
 	records = calloc(ready + 1, RECORD);
-	ASSERT_NE(NULL, records);
+	ASSERT_TRUE(records != NULL);
 	*n = request(PTRACE_BTS_DRAIN, pid, records, ready * RECORD);
 	ASSERT_EQ(ready, *n);
 	ASSERT_EQ(0, count(pid));

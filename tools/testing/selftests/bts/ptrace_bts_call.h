@@ -10,10 +10,28 @@
 
 #include <linux/sched.h>
 
+#ifdef __x86_64__
+#define CALL_ENTER	"syscall"
+#define CALL_NR		rax
+#define CALL_ARG0	rdi
+#define CALL_ARG1	rsi
+#define CALL_ARG2	rdx
+#define CALL_ARG3	r10
+#define CALL_ARG4	r8
+#else
+#define CALL_ENTER	"int $0x80"
+#define CALL_NR		eax
+#define CALL_ARG0	ebx
+#define CALL_ARG1	ecx
+#define CALL_ARG2	edx
+#define CALL_ARG3	esi
+#define CALL_ARG4	edi
+#endif
+
 asm(".pushsection .text\n"
 	".globl system_call\n"
 	"system_call:\n"
-	"	syscall\n"
+	"	" CALL_ENTER "\n"
 	"	int3\n"
 	".popsection\n");
 extern const char system_call[];
@@ -29,14 +47,14 @@ static inline void aim_call(struct __test_metadata *_metadata, pid_t pid, long n
 	struct user_regs_struct regs;
 
 	regs_of(_metadata, pid, &regs);
-	regs.orig_rax = -1;
-	regs.rip = (uintptr_t)system_call;
-	regs.rax = nr;
-	regs.rdi = arg0;
-	regs.rsi = arg1;
-	regs.rdx = arg2;
-	regs.r10 = 0;
-	regs.r8 = 0;
+	regs.BTS_CALL = -1;
+	regs.BTS_IP = (uintptr_t)system_call;
+	regs.CALL_NR = nr;
+	regs.CALL_ARG0 = arg0;
+	regs.CALL_ARG1 = arg1;
+	regs.CALL_ARG2 = arg2;
+	regs.CALL_ARG3 = 0;
+	regs.CALL_ARG4 = 0;
 	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
 }
 
@@ -62,16 +80,6 @@ static inline pid_t new_thread(struct __test_metadata *_metadata, pid_t pid, lon
 	aim_call(_metadata, pid, SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES |
 		 CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, 0, 0);
 	return new_task(_metadata, pid, PTRACE_EVENT_CLONE);
-}
-
-/* After exec the loop is at its place, the page it tells its rounds in is not. */
-static inline void keep_rounds_on_stack(struct __test_metadata *_metadata, pid_t pid)
-{
-	struct user_regs_struct regs;
-
-	regs_of(_metadata, pid, &regs);
-	regs.r13 = regs.rsp - 1024;
-	ASSERT_EQ(0, request(PTRACE_SETREGS, pid, NULL, (unsigned long)&regs));
 }
 
 #endif

@@ -81,7 +81,7 @@ static inline long take(struct __test_metadata *_metadata, pid_t pid, uint64_t *
 	check_records(_metadata, records, n, *next);
 	free(records);
 	ASSERT_EQ(*next, taken(&regs)) {
-		TH_LOG("at %#llx in round %llu", regs.rip, regs.rbx);
+		TH_LOG("at %#llx in round %llu", ip_of(&regs), rounds_of(&regs));
 	}
 	return n;
 }
@@ -92,7 +92,7 @@ static inline bool at_end(struct __test_metadata *_metadata, pid_t pid)
 	struct user_regs_struct regs;
 
 	regs_of(_metadata, pid, &regs);
-	return regs.rip == (uintptr_t)bts_end;
+	return ip_of(&regs) == (uintptr_t)bts_end;
 }
 
 /*

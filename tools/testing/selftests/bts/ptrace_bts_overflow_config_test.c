@@ -213,8 +213,8 @@ TEST_F(config, wrapped_before)
 		start(_metadata, self->pid, 1000, 3000);
 		wait_for_full(_metadata, self->pid, sig);
 		regs_of(_metadata, self->pid, &regs);
-		EXPECT_EQ((uintptr_t)bts_round, regs.rip);
-		EXPECT_EQ(1000U, regs.rbx);
+		EXPECT_EQ((uintptr_t)bts_round, ip_of(&regs));
+		EXPECT_EQ(1000U, rounds_of(&regs));
 		check_drain(_metadata, self->pid, capacity, 3 * 1000 - 1);
 		next = 3 * 1000;
 		resume(_metadata, self->pid, 0);

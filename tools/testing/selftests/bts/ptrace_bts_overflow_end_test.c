@@ -383,7 +383,7 @@ static void exec_beside(struct __test_metadata *_metadata, pid_t pid, int sig, b
 	ASSERT_EQ(16, status_of(pid, &config));
 	EXPECT_EQ(2 * MIN_CAPACITY * RECORD, config.size);
 	EXPECT_EQ(0, count(pid));
-	keep_rounds_on_stack(_metadata, pid);
+	tell_on_stack(_metadata, pid);
 	EXPECT_LT(0, take_run(_metadata, pid, sig, 0, 1000));
 	EXPECT_TRUE(AWAIT(buffers() == 1));
 }

@@ -141,7 +141,7 @@ TEST_F(overflow, not_drained)
 		regs_of(_metadata, self->pid, &after);
 		ASSERT_EQ(0, memcmp(&before, &after, sizeof(before))) {
 			TH_LOG("continued by request %d: at %#llx, was at %#llx",
-			       how[i % ARRAY_SIZE(how)], after.rip, before.rip);
+			       how[i % ARRAY_SIZE(how)], ip_of(&after), ip_of(&before));
 		}
 		/* To look is not to drain. */
 		ASSERT_EQ(n, count(self->pid));
@@ -160,10 +160,7 @@ TEST_F(overflow, not_drained)
 	ASSERT_EQ(0, memcmp(&before, &after, sizeof(before)));
 
 	take(_metadata, self->pid, &next);
-	regs_of(_metadata, self->pid, &after);
-	after.orig_rax = -1;
-	after.r12 = 10000;
-	ASSERT_EQ(0, request(PTRACE_SETREGS, self->pid, NULL, (unsigned long)&after));
+	aim_on(_metadata, self->pid, 10000);
 	resume(_metadata, self->pid, 0);
 	EXPECT_LT(0, take_to_end(_metadata, self->pid, variant->sig, &next, 10000));
 }
@@ -258,8 +255,8 @@ TEST_F(overflow, off_and_on)
 	start(_metadata, self->pid, 5, 1000);
 	wait_for_full(_metadata, self->pid, variant->sig);
 	regs_of(_metadata, self->pid, &regs);
-	EXPECT_EQ((uintptr_t)bts_round, regs.rip);
-	EXPECT_EQ(5U, regs.rbx);
+	EXPECT_EQ((uintptr_t)bts_round, ip_of(&regs));
+	EXPECT_EQ(5U, rounds_of(&regs));
 	check_drain(_metadata, self->pid, n, n);
 	next = 5 * 3;
 	resume(_metadata, self->pid, 0);

@@ -138,7 +138,7 @@ TEST_F(setid, traced_on)
 	EXPECT_EQ(variant->traced, uid_of(self->pid));
 	check_readable(_metadata, self->pid, variant->readable);
 
-	keep_rounds_on_stack(_metadata, self->pid);
+	tell_on_stack(_metadata, self->pid);
 	run(_metadata, self->pid, 10, 20);
 	records = drain(_metadata, self->pid, &n);
 	ASSERT_EQ(2 * BRANCHES(0, 10), n);

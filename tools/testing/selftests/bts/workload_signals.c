@@ -12,6 +12,12 @@
 
 #define ROUNDS	6
 
+#ifdef __x86_64__
+#define REG_IP	REG_RIP
+#else
+#define REG_IP	REG_EIP
+#endif
+
 static sigjmp_buf env;
 static int handled;
 /* Bytes of the faulting instruction that the handler is to skip. */
@@ -39,7 +45,7 @@ static void advance(int sig, siginfo_t *info, void *context)
 
 	(void)info;
 	WRITE_ONCE(handled, handled + sig);
-	uc->uc_mcontext.gregs[REG_RIP] += READ_ONCE(skip);
+	uc->uc_mcontext.gregs[REG_IP] += READ_ONCE(skip);
 }
 
 static void handle(int sig, void (*handler)(int), int flags)
