@@ -244,6 +244,20 @@ static void open_terminal(struct channel *c)
 			       .in = master, .out = master, .err = -1 };
 }
 
+/* Without a shell: the words are the program and its arguments. */
+static void exec_words(char *text)
+{
+	char *words[64], *word;
+	unsigned int n = 0;
+
+	for (word = strtok(text, " "); word && n < 63; word = strtok(NULL, " "))
+		words[n++] = word;
+	words[n] = NULL;
+	if (n)
+		execvp(words[0], words);
+	dprintf(2, "vm: %s: %m\n", text);
+}
+
 static pid_t start_command(struct channel *c)
 {
 	pid_t pid;
@@ -275,7 +289,11 @@ static pid_t start_command(struct channel *c)
 			_exit(126);
 		}
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-		dprintf(2, "vm: /bin/sh: %m\n");
+		/* A 32-bit kernel runs none of this machine's own programs. */
+		if (errno == ENOEXEC)
+			exec_words(command);
+		else
+			dprintf(2, "vm: /bin/sh: %m\n");
 		_exit(127);
 	}
 	for (i = 0; i < (want_tty ? 1 : 3); i++)
