@@ -31,12 +31,18 @@ static const char mem[] = "mem";
 
 struct traced {
 	pid_t pid;
-	volatile uint64_t *rounds;
+	uint64_t *rounds;
 	/* Its branches up to this one have been taken out. */
 	uint64_t next;
 };
 
-FIXTURE(suspend) { struct traced running[MAX_CPUS], sleeper; int nr, state; };
+struct machine {
+	struct traced running[MAX_CPUS], sleeper;
+	/* CPUs, and /sys/power/state */
+	int nr, state;
+};
+
+FIXTURE(suspend) { struct machine machine; };
 FIXTURE_VARIANT(suspend) { const char *pm_test; };
 FIXTURE_VARIANT_ADD(suspend, freezer) { "freezer" };
 FIXTURE_VARIANT_ADD(suspend, devices) { "devices" };
@@ -57,15 +63,15 @@ FIXTURE_SETUP(suspend)
 {
 	const char *why = no_bts(_metadata);
 
-	self->nr = sysconf(_SC_NPROCESSORS_ONLN);
-	self->state = open(POWER "state", O_WRONLY | O_CLOEXEC);
+	self->machine.nr = sysconf(_SC_NPROCESSORS_ONLN);
+	self->machine.state = open(POWER "state", O_WRONLY | O_CLOEXEC);
 	if (why)
 		SKIP(return, "%s", why);
-	if (self->state < 0 || !write_knob(POWER "mem_sleep", "deep"))
+	if (self->machine.state < 0 || !write_knob(POWER "mem_sleep", "deep"))
 		SKIP(return, "the machine cannot be suspended to RAM");
 	if (!write_knob(POWER "pm_test", variant->pm_test) || !write_knob(DELAY, "0"))
 		SKIP(return, "the kernel cannot test how it is suspended");
-	ASSERT_GE(MAX_CPUS, self->nr);
+	ASSERT_GE(MAX_CPUS, self->machine.nr);
 }
 
 FIXTURE_TEARDOWN(suspend)
@@ -85,45 +91,45 @@ static double asleep(void)
 
 /* Wait for a stop of any tracee; if it is for its full buffer, empty that. */
 static struct traced *wait_for_any(struct __test_metadata *_metadata,
-				   FIXTURE_DATA(suspend) *self, bool *full)
+				   struct machine *machine, bool *full)
 {
-	struct traced *t = &self->sleeper;
+	struct traced *t = &machine->sleeper;
 	int status, i;
 	pid_t pid;
 
 	pid = waitpid(-1, &status, __WALL);
-	for (i = 0; i < self->nr; i++)
-		if (self->running[i].pid == pid)
-			t = &self->running[i];
+	for (i = 0; i < machine->nr; i++)
+		if (machine->running[i].pid == pid)
+			t = &machine->running[i];
 	ASSERT_EQ(t->pid, pid);
 	*full = is_full_event(status);
 	if (*full) {
 		take(_metadata, pid, &t->next);
 		ASSERT_EQ(0, lost(pid));
 	} else {
-		ASSERT_EQ(t, &self->sleeper);
+		ASSERT_EQ(t, &machine->sleeper);
 		ASSERT_EQ(SIGTRAP, status >> 8);
 	}
 	return t;
 }
 
 /* All of them run, until each has done @more rounds and is stopped at a full buffer. */
-static void run_all(struct __test_metadata *_metadata, FIXTURE_DATA(suspend) *self,
+static void run_all(struct __test_metadata *_metadata, struct machine *machine,
 		    uint64_t more)
 {
 	uint64_t until[MAX_CPUS];
-	int i, left = self->nr;
+	int i, left = machine->nr;
 	bool full;
 
-	for (i = 0; i < self->nr; i++) {
-		until[i] = *self->running[i].rounds + more;
-		resume(_metadata, self->running[i].pid, 0);
+	for (i = 0; i < machine->nr; i++) {
+		until[i] = READ_ONCE(*machine->running[i].rounds) + more;
+		resume(_metadata, machine->running[i].pid, 0);
 	}
 	while (left) {
-		struct traced *t = wait_for_any(_metadata, self, &full);
+		struct traced *t = wait_for_any(_metadata, machine, &full);
 
-		i = t - self->running;
-		if (*t->rounds >= until[i])
+		i = t - machine->running;
+		if (READ_ONCE(*t->rounds) >= until[i])
 			left--;
 		else
 			resume(_metadata, t->pid, 0);
@@ -131,30 +137,30 @@ static void run_all(struct __test_metadata *_metadata, FIXTURE_DATA(suspend) *se
 }
 
 /* The sleeper asks for it, while the others run; what it is told. */
-static long sleep_once(struct __test_metadata *_metadata, FIXTURE_DATA(suspend) *self)
+static long sleep_once(struct __test_metadata *_metadata, struct machine *machine)
 {
 	struct user_regs_struct regs;
-	int i, left = self->nr;
+	int i, left = machine->nr;
 	bool full, awake = false;
 	struct traced *t;
 
-	for (i = 0; i < self->nr; i++)
-		resume(_metadata, self->running[i].pid, 0);
-	aim_call(_metadata, self->sleeper.pid, SYS_write, self->state,
+	for (i = 0; i < machine->nr; i++)
+		resume(_metadata, machine->running[i].pid, 0);
+	aim_call(_metadata, machine->sleeper.pid, SYS_write, machine->state,
 		 (unsigned long)mem, strlen(mem));
-	resume(_metadata, self->sleeper.pid, 0);
+	resume(_metadata, machine->sleeper.pid, 0);
 
 	/* Each is stopped once it had a full buffer after that. */
 	while (!awake || left) {
-		t = wait_for_any(_metadata, self, &full);
-		if (t == &self->sleeper)
+		t = wait_for_any(_metadata, machine, &full);
+		if (t == &machine->sleeper)
 			awake = true;
 		else if (awake)
 			left--;
 		else
 			resume(_metadata, t->pid, 0);
 	}
-	regs_of(_metadata, self->sleeper.pid, &regs);
+	regs_of(_metadata, machine->sleeper.pid, &regs);
 	return regs.rax;
 }
 
@@ -162,7 +168,7 @@ TEST_F_TIMEOUT(suspend, goes_on, 120)
 {
 	const bool to_ram = !strcmp(variant->pm_test, "none");
 	struct itimerspec alarm = { .it_value.tv_sec = ASLEEP_SECONDS };
-	struct traced *sleeper = &self->sleeper, later;
+	struct traced *sleeper = &self->machine.sleeper, later;
 	double before = asleep();
 	int i, timer, tries = 0;
 	long ret;
@@ -170,20 +176,20 @@ TEST_F_TIMEOUT(suspend, goes_on, 120)
 	timer = timerfd_create(CLOCK_BOOTTIME_ALARM, TFD_CLOEXEC);
 	if (to_ram && timer < 0)
 		SKIP(return, "the machine has no alarm");
-	for (i = 0; i < self->nr; i++) {
-		spawn_traced(_metadata, &self->running[i]);
-		ASSERT_TRUE(pin(self->running[i].pid, i));
-		aim(_metadata, self->running[i].pid, 0, UINT64_MAX);
+	for (i = 0; i < self->machine.nr; i++) {
+		spawn_traced(_metadata, &self->machine.running[i]);
+		ASSERT_TRUE(pin(self->machine.running[i].pid, i));
+		aim(_metadata, self->machine.running[i].pid, 0, UINT64_MAX);
 	}
 	spawn_traced(_metadata, sleeper);
-	run_all(_metadata, self, ROUNDS);
+	run_all(_metadata, &self->machine, ROUNDS);
 	take_run(_metadata, sleeper->pid, 0, 0, ROUNDS);
 
 	/* Whatever wakes it up may come before it sleeps. */
 	do {
 		if (to_ram)
 			ASSERT_EQ(0, timerfd_settime(timer, 0, &alarm, NULL));
-		ret = sleep_once(_metadata, self);
+		ret = sleep_once(_metadata, &self->machine);
 	} while (ret == -EBUSY && tries++ < 10);
 	ASSERT_EQ((long)strlen(mem), ret);
 	if (to_ram)
@@ -192,13 +198,13 @@ TEST_F_TIMEOUT(suspend, goes_on, 120)
 	/* All go on, and those who come later are traced, too. */
 	EXPECT_EQ(0, count(sleeper->pid));
 	take_run(_metadata, sleeper->pid, 0, 0, ROUNDS);
-	run_all(_metadata, self, ROUNDS);
-	for (i = 0; i < self->nr; i++) {
+	run_all(_metadata, &self->machine, ROUNDS);
+	for (i = 0; i < self->machine.nr; i++) {
 		spawn_traced(_metadata, &later);
 		ASSERT_TRUE(pin(later.pid, i));
 		take_run(_metadata, later.pid, 0, 0, ROUNDS);
 		kill_and_reap(_metadata, later.pid);
-		kill_and_reap(_metadata, self->running[i].pid);
+		kill_and_reap(_metadata, self->machine.running[i].pid);
 	}
 	kill_and_reap(_metadata, sleeper->pid);
 }

@@ -8,6 +8,7 @@
  */
 #include "ptrace_bts_call.h"
 #include "ptrace_bts_faults.h"
+#include "ptrace_bts_fork.h"
 #include "ptrace_bts_memory.h"
 
 #include <fcntl.h>
@@ -17,31 +18,6 @@
 #define CAPACITY	2000
 #define ROUNDS		100
 #define NOBODY		65534
-
-/*
- * As in the rounds of bts_round each is told in memory at r13, and r12 says how many.
- * One takes one branch, back to the next. r14: number of the system call.
- */
-asm(".pushsection .text\n"
-    ".globl fork_round, fork_again\n"
-    "fork_round:\n"
-    "	mov	%r14, %rax\n"
-    "	syscall\n"
-    "	test	%eax, %eax\n"
-    "	jz	fork_child\n"
-    "	inc	%rbx\n"
-    "	mov	%rbx, (%r13)\n"
-    "	cmp	%r12, %rbx\n"
-    "fork_again:\n"
-    "	jb	fork_round\n"
-    "	int3\n"
-    "fork_child:\n"
-    "	mov	$60, %eax\n"
-    "	xor	%edi, %edi\n"
-    "	syscall\n"
-    "	ud2\n"
-    ".popsection\n");
-extern const char fork_round[], fork_again[];
 
 /* Where nobody may write */
 #define BAD_POINTER	8UL
@@ -53,7 +29,17 @@ static const struct clone_args taken_id = {
 	.set_tid_size	= 1,
 };
 
-FIXTURE_TRACEE(fork_fails);
+FIXTURE(fork_fails) { pid_t pid; uint64_t *rounds; };
+
+FIXTURE_SETUP(fork_fails)
+{
+	setup_tracee(_metadata, &self->pid, &self->rounds);
+}
+
+FIXTURE_TEARDOWN(fork_fails)
+{
+	end_tracee(self->pid);
+}
 
 static void aim_fork(struct __test_metadata *_metadata, pid_t pid, long nr,
 		     unsigned long arg0, unsigned long arg1, unsigned long arg2,

@@ -25,7 +25,7 @@
 static const char program[] = DIRECTORY "/program";
 static const char *const program_args[] = { program, "--pause", NULL };
 
-FIXTURE(setid) { pid_t pid; volatile uint64_t *rounds; };
+FIXTURE(setid) { pid_t pid; uint64_t *rounds; };
 FIXTURE_VARIANT(setid) {
 	mode_t mode;
 	/* The debugger; its tracee begins with no privilege. */
@@ -34,6 +34,7 @@ FIXTURE_VARIANT(setid) {
 	uid_t traced, alone;
 	bool readable;
 };
+
 FIXTURE_VARIANT_ADD(setid, for_root) { 04755, 0, 0, 0, true };
 FIXTURE_VARIANT_ADD(setid, for_nobody) { 04755, NOBODY, NOBODY, 0, true };
 FIXTURE_VARIANT_ADD(setid, unreadable) { 0711, NOBODY, NOBODY, NOBODY, false };
