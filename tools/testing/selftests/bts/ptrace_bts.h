@@ -396,6 +396,21 @@ static inline double seconds(void)
 	AWAIT(READ_ONCE(*done) >= until);		\
 })
 
+/* In a system call that waits */
+static inline bool is_asleep(pid_t pid)
+{
+	char path[32], state = 0;
+	FILE *stat;
+
+	sprintf(path, "/proc/%d/stat", pid);
+	stat = fopen(path, "r");
+	if (stat) {
+		fscanf(stat, "%*d (%*[^)]) %c", &state);
+		fclose(stat);
+	}
+	return state == 'S';
+}
+
 static inline bool pin(pid_t pid, int cpu)
 {
 	cpu_set_t set;

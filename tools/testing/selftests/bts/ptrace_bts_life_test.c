@@ -396,9 +396,7 @@ TEST_F(life, group_stop)
 /* Asleep is neither stopped nor running. */
 TEST_F(life, asleep)
 {
-	char line[256] = "", state = 0;
 	int ends[2], i;
-	FILE *stat;
 
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, pipe(ends));
@@ -409,10 +407,7 @@ TEST_F(life, asleep)
 		aim_call(_metadata, self->pid, SYS_read, ends[0],
 			 (unsigned long)self->rounds, 1);
 		resume(_metadata, self->pid, 0);
-		sprintf(line, "/proc/%d/stat", self->pid);
-		ASSERT_TRUE(AWAIT((stat = fopen(line, "r")) &&
-				  fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 &&
-				  !fclose(stat) && state == 'S'));
+		ASSERT_TRUE(AWAIT(is_asleep(self->pid)));
 		/* Begun, or ended and begun again, while it sleeps */
 		EXPECT_EQ(i ? 0 : -ESRCH, release(self->pid));
 		EXPECT_EQ(16, trace(self->pid, CAPACITY));
