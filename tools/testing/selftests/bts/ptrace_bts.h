@@ -326,7 +326,7 @@ void check_records(struct __test_metadata *_metadata, const struct bts_struct *r
 {
 	long i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		ASSERT_TRUE(is_branch(&records[i], end - n + i)) {
 			TH_LOG("record %ld of %ld: %#llx -> %#llx (kind %#llx) is not branch %ld",
 			       i, n, (unsigned long long)records[i].variant.lbr.from,
@@ -334,6 +334,7 @@ void check_records(struct __test_metadata *_metadata, const struct bts_struct *r
 			       (unsigned long long)records[i].qualifier,
 			       (long)(end - n) + i);
 		}
+	}
 }
 
 /* The ring holds the @n branches before the one with index @end; now it is empty. */
