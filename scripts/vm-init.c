@@ -5,8 +5,8 @@
  * makes that the root, runs the one command vm-host asks for, carries its input, output
  * and exit status over the virtio port (vm-frame.h), and powers off.
  *
- * A kernel that another one started (kexec) has the command on its command line, after
- * "--": vm-host asks only once.
+ * A kernel that another one started (kexec) has the command at the end of its command
+ * line, after "-- -c": vm-host asks only once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -418,7 +418,9 @@ int main(int argc, char **argv)
 		die("/dev");
 	open_port();
 	make_root();
-	command = argc > 1 ? argv[1] : NULL;
+	/* Before it, the kernel gives us all parameters that it does not know. */
+	if (argc > 2 && !strcmp(argv[argc - 2], "-c"))
+		command = argv[argc - 1];
 	read_request();
 	mount_out_dir();
 
