@@ -309,8 +309,9 @@ static unsigned long check_pieces(struct __test_metadata *_metadata, const struc
 /* Why can nothing be tested here? NULL where it can. */
 static const char *no_device(void)
 {
+	/* Enough records for any processor, known or not. */
 	struct ds_test_config config = {
-		.tid = getpid(), .mode = DS_TEST_NEVER, .buffers = 1, .records = 1024,
+		.tid = getpid(), .mode = DS_TEST_NEVER, .buffers = 1, .records = 4096,
 	};
 	int fd = ds_test_open(), ret;
 
