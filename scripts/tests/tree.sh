@@ -3,6 +3,8 @@
 #
 # What do the tests of the kernel's own tools share? A look at the composed tree, which
 # nobody composes meanwhile. Sourced, not run.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/tap.sh"
 
 # in_tree COMMAND...: there, with nothing of the caller's settings
 in_tree() {
