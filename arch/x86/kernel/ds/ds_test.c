@@ -14,10 +14,12 @@
 #include <linux/task_work.h>
 
 #include <asm/apic.h>
+#include <asm/cpu_entry_area.h>
 #include <asm/debugreg.h>
 #include <asm/intel-family.h>
 #include <asm/irq_vectors.h>
 #include <asm/perf_event.h>
+#include <asm/pgtable.h>
 
 #include "../../events/perf_event.h"
 #include "internal.h"
@@ -885,26 +887,88 @@ static void ds_test_sleep(struct kunit *test)
 	sink_end(sink);
 }
 
+/* What a tracer changes on CPU 0. */
+struct touched {
+	u64	area;
+	u64	debugctl;
+	u64	lvtpc;
+	u64	bank;
+};
+
+static void touched_local(void *info)
+{
+	struct touched *touched = info;
+	unsigned int level;
+	pte_t *pte;
+
+	rdmsrl(MSR_IA32_DS_AREA, touched->area);
+	rdmsrl(MSR_IA32_DEBUGCTLMSR, touched->debugctl);
+	touched->lvtpc = apic_read(APIC_LVTPC);
+	pte = lookup_address((unsigned long)&get_cpu_entry_area(0)->cpu_debug_buffers.bts_buffer,
+			     &level);
+	touched->bank = pte && pte_present(*pte);
+}
+
+static struct touched touched(void)
+{
+	struct touched touched = {};
+
+	smp_call_function_single(0, touched_local, &touched, true);
+	return touched;
+}
+
+/* perf has BTS, LBR or PT, or the layer has BTS: who comes second is refused. */
 static void ds_test_refused(struct kunit *test)
 {
+	static const unsigned int users[] = {
+		x86_lbr_exclusive_bts, x86_lbr_exclusive_lbr, x86_lbr_exclusive_pt,
+	};
+	const bool pt_coexists = x86_pmu.lbr_pt_coexist;
 	struct tracee *tracee = tracee_create(test, 0);
 	struct sink *sink = sink_alloc(test, 1);
+	struct touched before = touched(), after;
+	unsigned int i;
 
 	KUNIT_EXPECT_EQ(test, ds_tracer_attach(&sink->tracer, current, &sink_ops), -EINVAL);
 
-	/* perf has BTS, then the layer has. */
-	KUNIT_ASSERT_EQ(test, x86_add_exclusive(x86_lbr_exclusive_bts), 0);
-	KUNIT_EXPECT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task, &sink_ops),
-			-EBUSY);
-	x86_del_exclusive(x86_lbr_exclusive_bts);
-	KUNIT_EXPECT_EQ(test, ds_area_msr(0), 0UL);
+	x86_pmu.lbr_pt_coexist = false;
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		KUNIT_EXPECT_EQ(test, x86_add_exclusive(users[i]), 0);
+		KUNIT_EXPECT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task,
+						       &sink_ops), -EBUSY);
+		x86_del_exclusive(users[i]);
+		KUNIT_EXPECT_EQ(test, ds_area_msr(0), 0UL);
+	}
+	after = touched();
+	KUNIT_EXPECT_MEMEQ(test, &after, &before, sizeof(before));
 
-	KUNIT_ASSERT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task, &sink_ops), 0);
-	KUNIT_EXPECT_EQ(test, x86_add_exclusive(x86_lbr_exclusive_bts), -EBUSY);
-	KUNIT_EXPECT_EQ(test, x86_add_exclusive(x86_lbr_exclusive_lbr), -EBUSY);
+	KUNIT_EXPECT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task, &sink_ops), 0);
+	after = touched();
+	KUNIT_EXPECT_NE(test, after.area, 0ULL);
+	KUNIT_EXPECT_EQ(test, after.lvtpc, (u64)APIC_DM_NMI);
+	KUNIT_EXPECT_TRUE(test, after.bank);
+	for (i = 0; i < ARRAY_SIZE(users); i++)
+		KUNIT_EXPECT_EQ(test, x86_add_exclusive(users[i]), -EBUSY);
 	sink_end(sink);
-	KUNIT_ASSERT_EQ(test, x86_add_exclusive(x86_lbr_exclusive_bts), 0);
-	x86_del_exclusive(x86_lbr_exclusive_bts);
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		KUNIT_EXPECT_EQ(test, x86_add_exclusive(users[i]), 0);
+		x86_del_exclusive(users[i]);
+	}
+	after = touched();
+	KUNIT_EXPECT_EQ(test, after.area, before.area);
+	KUNIT_EXPECT_EQ(test, after.debugctl, before.debugctl);
+	KUNIT_EXPECT_EQ(test, after.bank, before.bank);
+
+	/* Where the processor lets them be together, so does the layer. */
+	x86_pmu.lbr_pt_coexist = true;
+	KUNIT_EXPECT_EQ(test, x86_add_exclusive(x86_lbr_exclusive_pt), 0);
+	sink = sink_alloc(test, 1);
+	KUNIT_EXPECT_EQ(test, ds_tracer_attach(&sink->tracer, tracee->task, &sink_ops), 0);
+	KUNIT_EXPECT_EQ(test, x86_add_exclusive(x86_lbr_exclusive_pt), 0);
+	x86_del_exclusive(x86_lbr_exclusive_pt);
+	x86_del_exclusive(x86_lbr_exclusive_pt);
+	sink_end(sink);
+	x86_pmu.lbr_pt_coexist = pt_coexists;
 
 	tracee_end(tracee);
 }
