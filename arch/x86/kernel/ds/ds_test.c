@@ -9,6 +9,7 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
+#include <linux/pgtable.h>
 #include <linux/sched/task.h>
 #include <linux/smp.h>
 #include <linux/task_work.h>
@@ -19,7 +20,6 @@
 #include <asm/intel-family.h>
 #include <asm/irq_vectors.h>
 #include <asm/perf_event.h>
-#include <asm/pgtable.h>
 
 #include "../../events/perf_event.h"
 #include "internal.h"
