@@ -374,6 +374,13 @@ migration() {
 	refuse_state other-pmu pmu-migration pmu-migrate.64 "$HASWELL_PMU" \
 		"performance counters: .* another model" \
 		"the state of a model that has more counters is refused"
+	refuse_state core-2 pmu-idle migrate.64 "$CORE2_PMU" \
+		"performance counters: .* another model" \
+		"enable bits of counters that a CPU does not have are refused"
+	refuse_state no-pebs pmu-migration pmu-migrate.64 \
+		"$INTEL,+ds,+ds-cpl,+monitor,pmu=on" \
+		"performance counters: .* another model" \
+		"PEBS in use is refused by a CPU that has none"
 	save_state pmu-migration-32bit pmu-migrate.32 "$PMU"
 	load_state pmu-migration-32bit pmu-migration-32bit pmu-migrate.32 "$PMU"
 	save_state pmu-migration-core-2 pmu-migrate.64 "$CORE2_PMU"
