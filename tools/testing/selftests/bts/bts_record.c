@@ -94,7 +94,8 @@ static void write_records(struct recording *r, const struct bts_struct *records,
 			errx(1, "record %zu of %zu is of kind %#llx", i, n,
 			     (unsigned long long)records[i].qualifier);
 		if (text)
-			fprintf(r->out, "%lx %lx\n", branch[0], branch[1]);
+			fprintf(r->out, "%llx %llx\n", (unsigned long long)branch[0],
+				(unsigned long long)branch[1]);
 		else
 			fwrite(branch, sizeof(branch), 1, r->out);
 	}

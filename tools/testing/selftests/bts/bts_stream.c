@@ -28,7 +28,7 @@ struct stream {
 	FILE			*out;
 	struct bts_struct	*records;
 	size_t			capacity;	/* records */
-	uint64_t		drained, stops, stops_told, lost;
+	unsigned long long	drained, stops, stops_told, lost;
 	unsigned int		empty;
 };
 
@@ -63,7 +63,7 @@ static void update_status(const struct tracee *t, struct ptrace_bts_config *conf
 		errx(1, "thread %d: fewer records lost than before", t->index);
 	s->lost = config->lost;
 	if (s->lost && !may_lose)
-		errx(1, "thread %d: %lu records lost after %lu drained",
+		errx(1, "thread %d: %llu records lost after %llu drained",
 		     t->index, s->lost, s->drained);
 }
 
@@ -159,7 +159,7 @@ static void stream_exit(struct tracee *t)
 
 	drain(t, false);
 	write_frame(t, STREAM_END, s->lost);
-	fprintf(stderr, "thread %d: %lu branches, %lu stops, %lu lost\n",
+	fprintf(stderr, "thread %d: %llu branches, %llu stops, %llu lost\n",
 		t->index, s->drained, s->stops, s->lost);
 	if (fflush(s->out) || (!framed && fclose(s->out)))
 		err(1, "writing the branches");

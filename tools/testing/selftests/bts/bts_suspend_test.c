@@ -69,9 +69,9 @@ FIXTURE_SETUP(suspend)
 		SKIP(return, "%s", why);
 	if (self->machine.state < 0 || !write_knob(POWER "mem_sleep", "deep"))
 		SKIP(return, "the machine cannot be suspended to RAM");
-	if (!write_knob(POWER "pm_test", variant->pm_test) || !write_knob(DELAY, "0"))
-		SKIP(return, "the kernel cannot test how it is suspended");
 	ASSERT_GE(MAX_CPUS, self->machine.nr);
+	if (!write_knob(DELAY, "0") || !write_knob(POWER "pm_test", variant->pm_test))
+		SKIP(return, "the kernel cannot test how it is suspended");
 }
 
 FIXTURE_TEARDOWN(suspend)

@@ -39,6 +39,16 @@ static inline bool read_knob(const char *path, char *value, int size)
 	return knob && fgets(value, size, knob) && !fclose(knob);
 }
 
+/* Put back what was changed. */
+static inline void faults_end(void)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(fault_knobs) - 1; i >= 0; i--)
+		if (fault_knobs[i].old[0])
+			write_knob(fault_knobs[i].path, fault_knobs[i].old);
+}
+
 /* Let faults happen, to who asks for them; whether the kernel can. */
 static inline bool faults_begin(void)
 {
@@ -50,16 +60,11 @@ static inline bool faults_begin(void)
 		if (!read_knob(fault_knobs[i].path, fault_knobs[i].old,
 			       sizeof(fault_knobs[i].old)) ||
 		    !write_knob(fault_knobs[i].path, fault_knobs[i].value))
-			return false;
+			goto undo;
 	return true;
-}
-
-static inline void faults_end(void)
-{
-	int i;
-
-	for (i = ARRAY_SIZE(fault_knobs) - 1; i >= 0; i--)
-		write_knob(fault_knobs[i].path, fault_knobs[i].old);
+undo:
+	faults_end();
+	return false;
 }
 
 static inline void write_number(struct __test_metadata *_metadata, int fd, int value)

@@ -38,6 +38,7 @@ FIXTURE_SETUP(fork_fails)
 
 FIXTURE_TEARDOWN(fork_fails)
 {
+	faults_end();
 	end_tracee(self->pid);
 }
 
@@ -172,14 +173,12 @@ TEST_F_TIMEOUT(fork_fails, no_memory, 120)
 {
 	struct fault fault = { .happened = true };
 	int failed = 0;
-	char path[64];
+	char file[64];
 
-	sprintf(path, "/proc/%d/fail-nth", self->pid);
-	fault.fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fault.fd < 0 || !faults_begin()) {
-		faults_end();
+	sprintf(file, "/proc/%d/fail-nth", self->pid);
+	fault.fd = open(file, O_RDWR | O_CLOEXEC);
+	if (fault.fd < 0 || !faults_begin())
 		SKIP(return, "no fault injection");
-	}
 	ASSERT_EQ(16, trace(self->pid, CAPACITY));
 	while (fault.happened) {
 		long ret;
@@ -192,7 +191,6 @@ TEST_F_TIMEOUT(fork_fails, no_memory, 120)
 			failed++;
 		}
 	}
-	faults_end();
 	TH_LOG("%d of %d faults were fatal", failed, fault.nth - 1);
 	EXPECT_LT(10, failed);
 	EXPECT_EQ(1, buffers());
@@ -200,7 +198,7 @@ TEST_F_TIMEOUT(fork_fails, no_memory, 120)
 	EXPECT_TRUE(AWAIT(!buffers()));
 }
 
-/* Signals come while it forks: it begins again, or does not. Then it is killed. */
+/* Signals come while it forks: it begins again, or does not. */
 TEST_F_TIMEOUT(fork_fails, signals, 120)
 {
 	const long rounds = 50;
@@ -235,6 +233,7 @@ TEST_F_TIMEOUT(fork_fails, signals, 120)
 	kill_and_reap(_metadata, sender);
 }
 
+/* And it is killed. */
 TEST_F_TIMEOUT(fork_fails, killed, 120)
 {
 	int i;
@@ -242,7 +241,7 @@ TEST_F_TIMEOUT(fork_fails, killed, 120)
 	for (i = 0; i < 20; i++) {
 		if (i)
 			self->pid = spawn_counting(_metadata, self->rounds);
-		*self->rounds = 0;
+		WRITE_ONCE(*self->rounds, 0);
 		ASSERT_EQ(16, trace(self->pid, CAPACITY));
 		aim_fork(_metadata, self->pid, SYS_clone, 0, 0, 0, UINT64_MAX);
 		resume(_metadata, self->pid, 0);

@@ -66,8 +66,9 @@ FIXTURE_SETUP(setid)
 
 	if (why)
 		SKIP(return, "%s", why);
-	if (geteuid() || !install(variant->mode))
+	if (geteuid())
 		SKIP(return, "not root, who can have a set-id program");
+	ASSERT_TRUE(install(variant->mode));
 	self->rounds = shared_page();
 	ASSERT_TRUE(!variant->debugger || become(variant->debugger));
 	self->pid = fork();
@@ -91,12 +92,12 @@ FIXTURE_TEARDOWN(setid)
 /* Effective, as told to everybody; -1 where it is gone */
 static long uid_of(pid_t pid)
 {
-	char path[32], line[256];
+	char file[32], line[256];
 	long uid = -1;
 	FILE *status;
 
-	sprintf(path, "/proc/%d/status", pid);
-	status = fopen(path, "r");
+	sprintf(file, "/proc/%d/status", pid);
+	status = fopen(file, "r");
 	while (status && fgets(line, sizeof(line), status))
 		sscanf(line, "Uid: %*d %ld", &uid);
 	if (status)
@@ -161,11 +162,11 @@ TEST_F(setid, traced_on)
 
 static bool executes(pid_t pid)
 {
-	char path[32], name[16] = "";
+	char file[32], name[16] = "";
 	FILE *comm;
 
-	sprintf(path, "/proc/%d/comm", pid);
-	comm = fopen(path, "r");
+	sprintf(file, "/proc/%d/comm", pid);
+	comm = fopen(file, "r");
 	if (comm) {
 		fgets(name, sizeof(name), comm);
 		fclose(comm);
