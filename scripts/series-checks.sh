@@ -10,8 +10,12 @@ in_tree() {
 # The mails name no author but the one who composes them.
 git_tree() { in_tree git -c user.name=series -c user.email=series "$@"; }
 
-# Which C files does the series touch, in the patches so far? May be asked for new ones.
-touched() { git_tree diff --name-only "$@" base HEAD -- '*.c'; }
+# changed WHAT FROM FILE...: the files that are new (A) or not (a) between FROM and the
+# patch applied last, into the array files.
+changed() {
+	git_tree diff --name-only --diff-filter="$1" "$2" HEAD -- "${@:3}" >"$dir/files" || return
+	mapfile -t files <"$dir/files"
+}
 
 # says_nothing COMMAND...: does well, and has nothing to say.
 says_nothing() {
@@ -28,7 +32,7 @@ checkpatch() { in_tree scripts/checkpatch.pl --strict --show-types --ignore MISS
 
 kernel_doc() {
 	local files
-	mapfile -t files < <(git_tree diff --name-only --diff-filter=A HEAD^ HEAD -- '*.[ch]')
+	changed A HEAD^ '*.[ch]' || return
 	[ ${#files[@]} -eq 0 ] || says_nothing in_tree scripts/kernel-doc -none "${files[@]}"
 }
 
@@ -49,36 +53,55 @@ configure() {
 	kmake "$out" KCONFIG_ALLCONFIG=all.config allnoconfig
 }
 
+# options_on DIR: all that the series adds.
+options_on() {
+	local line
+	while IFS= read -r line; do
+		grep -qx "$line" "$1/.config" || { echo "$line"; return 1; }
+	done < <(grep ^CONFIG_ "$top/configs/ds.config")
+}
+
 # builds DIR [TARGET...]: without a warning.
 builds() { says_nothing kmake "$@"; }
 
-# The objects of the C files on stdin, where the kernel in DIR is made of them.
+# objects DIR FILE...: of the C files that the kernel in DIR is made of, into the array
+# list; none is a failure.
 objects() {
 	local file
-	while IFS= read -r file; do
-		[ ! -e "$1/${file%.c}.o" ] || echo "${file%.c}.o"
+	list=()
+	for file in "${@:2}"; do
+		[ ! -e "$1/${file%.c}.o" ] || list+=("${file%.c}.o")
 	done
+	[ ${#list[@]} -gt 0 ] || { echo "nothing of it is built"; return 1; }
 }
 
-# w1 DIR: what gcc and kernel-doc have to say of these, without the lines' numbers.
+# w1 DIR FILE...: what gcc and kernel-doc have to say of these C files, without the lines'
+# numbers, into $dir/w1. Objects that are there are built again: W=1 is another command.
 w1() {
 	local list
-	mapfile -t list < <(objects "$1")
-	[ ${#list[@]} -eq 0 ] || kmake "$1" W=1 "${list[@]}" 2>&1 |
-		grep -E '(warning|error):' | sed -E 's/:[0-9]+(:[0-9]+)?:/:/' | sort -u
+	objects "$@" || return
+	kmake "$1" W=1 "${list[@]}" >"$dir/said" 2>&1 || { cat "$dir/said"; return 1; }
+	sed -nE '/(warning|error):/ s/:[0-9]+(:[0-9]+)?:/:/p' "$dir/said" | sort -u >"$dir/w1"
 }
 
-# Nothing that was not there before the series ($dir/w1).
-builds_w1() { ! touched | w1 "$1" | comm -13 "$dir/w1" - | grep .; }
+# builds_w1 DIR: the files that are touched so far, without a warning that was not there
+# before the series ($dir/w1-before).
+builds_w1() {
+	local files list
+	changed AM base '*.c' || return
+	objects "$1" "${files[@]}" || return 0
+	w1 "$1" "${files[@]}" || return
+	says_nothing comm -13 "$dir/w1-before" "$dir/w1"
+}
 
 sparse() {
-	local list
-	mapfile -t list < <(touched --diff-filter=A | objects "$1")
-	[ ${#list[@]} -eq 0 ] || says_nothing kmake "$1" C=2 CHECK=sparse "${list[@]}"
+	local files list
+	changed A base '*.c' && objects "$1" "${files[@]}" || return
+	says_nothing kmake "$1" C=2 CHECK=sparse "${list[@]}"
 }
 
 # boots DIR [SUITE...]: as far as a program, on the emulated processor; the KUnit tests
-# that it has pass, and these are among them.
+# that it has pass, these suites are among them, and nothing is skipped.
 boots() {
 	local out=$1 suite
 	shift
@@ -98,19 +121,18 @@ boots() {
 		file /init $dir/init 0755 0 0
 	END
 	"$out/usr/gen_init_cpio" "$dir/initramfs.list" >"$dir/initramfs" || return
-	timeout 120 "$qemu/qemu-system-x86_64" -M pc -accel tcg -nodefaults -no-user-config \
+	timeout 600 "$qemu/qemu-system-x86_64" -M pc -accel tcg -nodefaults -no-user-config \
 		-display none -no-reboot -L "$qemu" -L /usr/share/seabios -m 512M -smp 2 \
 		-cpu Skylake-Client,+ds,+dtes64,+ds-cpl,check=off \
 		-kernel "$out/arch/x86/boot/bzImage" -initrd "$dir/initramfs" \
 		-append "console=ttyS0 panic=-1 kunit.enable=1 tsc=reliable" \
 		-serial stdio </dev/null | tr -d '\r' | tee "$dir/console"
 	grep -q 'The kernel came up\.$' "$dir/console" || return
-	! grep -E '^ *not ok|BUG:|WARNING:|Oops|Call Trace' "$dir/console" || return
-	for suite; do grep -q "^ok [0-9]* $suite" "$dir/console" || return; done
+	! grep -E '^ *not ok|# SKIP|BUG:|WARNING:|Oops|Call Trace' "$dir/console" || return
+	for suite; do grep -qx "ok [0-9]* $suite" "$dir/console" || return; done
 }
 
-# The whole. bloat KERNEL BEFORE: nothing but the debug store's area was moved, and it
-# got no larger.
+# The whole. bloat KERNEL BEFORE: it got no larger; what is different is in the log.
 bloat() {
 	in_tree scripts/bloat-o-meter "$2" "$1" | tee "$dir/said"
 	awk '$1 == "Total:" { gsub(/[A-Za-z]*=|,/, ""); ok = $3 <= $2 } END { exit !ok }' "$dir/said"
@@ -118,12 +140,13 @@ bloat() {
 
 # Every new file has somebody to ask, where this series says so.
 maintained() {
-	local entry="X86 DEBUG STORE AND BRANCH TRACING" file bad=0
-	while IFS= read -r file; do
+	local entry="X86 DEBUG STORE AND BRANCH TRACING" files file bad=0
+	changed A base || return
+	for file in "${files[@]}"; do
 		in_tree scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats --sections -f "$file" |
 			grep -qxF "$entry" || { echo "$file"; bad=1; }
-	done < <(git_tree diff --name-only --diff-filter=A base HEAD)
-	return $bad
+	done
+	[ ${#files[@]} -gt 0 ] && return $bad
 }
 
 # Newest first, without the one that the series was made for.
@@ -135,7 +158,7 @@ other_versions() {
 # are kept, the package is not.
 applies_to() {
 	local other=$work/other-$1 files mail
-	mapfile -t files < <(git_tree diff --name-only --diff-filter=a base HEAD)
+	changed a base || return
 	if [ "$(cat "$other.list" 2>/dev/null)" != "${files[*]}" ]; then
 		rm -rf "$other" "$other.tmp"
 		mkdir -p "$other.tmp/tree"

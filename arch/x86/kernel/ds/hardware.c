@@ -50,7 +50,7 @@ int ds_control_init(struct ds_control *control, const struct cpuinfo_x86 *c)
 		return -EOPNOTSUPP;
 
 	/* There the kernel runs at CPL 3, and on the hypervisor's MSRs. */
-	if (cpu_feature_enabled(X86_FEATURE_XENPV))
+	if (cpu_has(c, X86_FEATURE_XENPV))
 		return -EOPNOTSUPP;
 
 	/* No interrupt, no end of the buffer. */

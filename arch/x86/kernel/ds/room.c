@@ -4,8 +4,7 @@
  *
  * Whenever recording is about to begin or to go on, room is looked at: the
  * threshold is set so that the PMI comes while there still is some, even if it
- * is as late as DS_HEADROOM in <asm/ds.h> allows; who changes that finds in
- * ds.rst what else knows the figure. Where there is no room, the sink
+ * is as late as DS_HEADROOM in <asm/ds.h> allows. Where there is not, the sink
  * is asked, and nothing is recorded unless it says so. It may want to answer in
  * the task's own context; that is task work, which runs before the task's next
  * user instruction.
@@ -55,7 +54,7 @@ static bool ds_defer(struct ds_tracer *tracer)
 #define DS_SLACK_NO_CPL	1024
 
 /* A bank leaves twice the headroom above its threshold, see below. */
-static_assert(BTS_BUFFER_SIZE / 24 > 2 * DS_HEADROOM + DS_SLACK_NO_CPL);
+static_assert(BTS_BUFFER_SIZE / 24 >= 2 * DS_HEADROOM + DS_SLACK_NO_CPL);
 
 static unsigned int ds_slack(void)
 {
