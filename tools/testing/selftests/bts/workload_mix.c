@@ -44,7 +44,7 @@ static noinline void loop(unsigned int n)
 {
 	unsigned int i;
 
-	for (i = 0; i < n % 13; i++) {
+	for (i = 0; i < n % 14; i++) {
 		OPTIMIZER_HIDE_VAR(i);
 		if (i & 1) {
 			barrier();
