@@ -13,10 +13,10 @@
  * before all counters are dealt with. Elsewhere it is ours to unmask. How late
  * the interrupt may come is DS_HEADROOM in <asm/ds.h>.
  */
-#include <linux/nmi.h>
 #include <linux/percpu.h>
 
 #include <asm/apic.h>
+#include <asm/nmi.h>
 #include <asm/perf_event.h>
 
 #include "internal.h"
