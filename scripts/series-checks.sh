@@ -148,7 +148,7 @@ maintained() {
 	changed A base || return
 	for file in "${files[@]}"; do
 		in_tree scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats --sections -f "$file" |
-			grep -qxF "$entry" || { echo "$file"; bad=1; }
+			grep -xF "$entry" >/dev/null || { echo "$file"; bad=1; }
 	done
 	[ ${#files[@]} -gt 0 ] && return $bad
 }
