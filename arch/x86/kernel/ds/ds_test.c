@@ -388,10 +388,14 @@ static void raise_pmi(void)
 		cpu_relax();
 }
 
+/* Interrupts off, as on the way back to user mode: no switch comes after the work. */
 static void to_user_mode(struct tracee *tracee)
 {
-	if (tracee->user && test_and_clear_thread_flag(TIF_NOTIFY_RESUME))
+	while (tracee->user && test_and_clear_thread_flag(TIF_NOTIFY_RESUME)) {
+		local_irq_enable();
 		task_work_run();
+		local_irq_disable();
+	}
 }
 
 /* Take branches one by one as a task would in user mode, PMI and all. */
@@ -399,11 +403,10 @@ static void tracee_branches(struct tracee *tracee)
 {
 	struct debug_store *ds;
 	unsigned int i;
-	unsigned long flags;
 
-	to_user_mode(tracee);
 	for (i = 0; i < tracee->nr; i++, tracee->from++) {
-		local_irq_save(flags);
+		local_irq_disable();
+		to_user_mode(tracee);
 		ds = ds_area(smp_processor_id());
 		if (this_cpu_read(ds_cpu.owner)) {
 			/* Raised for the record at the threshold. */
@@ -415,8 +418,8 @@ static void tracee_branches(struct tracee *tracee)
 		}
 		if (late && !--late)
 			raise_pmi();
-		local_irq_restore(flags);
 		to_user_mode(tracee);
+		local_irq_enable();
 	}
 }
 
