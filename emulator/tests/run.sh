@@ -119,6 +119,11 @@ suites() {
 
 	suite init init.64 "$DS" -smp 2
 
+	suite no-bts no-bts.64 "$DS,bts=off"
+	suite no-bts-pebs no-bts.64 "$PMU,bts=off"
+	suite no-bts-netburst no-bts.64 kvm64,check=off,+ds,+dtes64,+ds-cpl,bts=off
+	suite no-bts-32bit no-bts.32 coreduo,check=off,+ds,bts=off
+
 	suite off off.64 "$INTEL"
 	suite off-32bit off.32 "$INTEL"
 	suite off-by-default-in-max off.64 max,vendor=GenuineIntel

@@ -63,8 +63,11 @@ static const struct X86DSControl netburst_control = {
     .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
 };
 
-/* No debug store, but a PMU, whose bits IA32_DEBUGCTL has, too. */
-static const struct X86DSControl no_ds_control = {
+/*
+ * A debug store without BTS, or none, but a PMU, whose bits IA32_DEBUGCTL has,
+ * too.
+ */
+static const struct X86DSControl no_bts_control = {
     .other = DEBUGCTL_LBR | DEBUGCTL_BTF,
 };
 
@@ -262,6 +265,9 @@ bool x86_ds_realize(X86CPU *cpu, Error **errp)
                    "family 15 and of family 6 from Pentium M on");
         return false;
     }
+    if (!cpu->bts) {
+        cpu->ds_control = &no_bts_control;
+    }
     return true;
 }
 
@@ -270,7 +276,7 @@ static bool bts_enabled(CPUX86State *env, int cpl)
     const struct X86DSControl *ctl = env_archcpu(env)->ds_control;
     uint32_t on = ctl->tr | ctl->bts;
 
-    return (env->msr_debugctl & on) == on &&
+    return on && (env->msr_debugctl & on) == on &&
            !(env->msr_debugctl & (cpl == 0 ? ctl->off_os : ctl->off_usr));
 }
 
@@ -305,7 +311,7 @@ static const struct X86DSControl *debugctl_of(CPUX86State *env)
 {
     X86CPU *cpu = env_archcpu(env);
 
-    return cpu->ds_control || !cpu->pmu ? cpu->ds_control : &no_ds_control;
+    return cpu->ds_control || !cpu->pmu ? cpu->ds_control : &no_bts_control;
 }
 
 static uint64_t debugctl_valid(CPUX86State *env,
@@ -384,7 +390,11 @@ uint64_t x86_read_misc_enable(CPUX86State *env)
         val |= MSR_IA32_MISC_ENABLE_PERFMON;
     }
     if (cpu->ds_control) {
-        val &= ~MSR_IA32_MISC_ENABLE_BTS_UNAVAIL;
+        if (cpu->bts) {
+            val &= ~MSR_IA32_MISC_ENABLE_BTS_UNAVAIL;
+        } else {
+            val |= MSR_IA32_MISC_ENABLE_BTS_UNAVAIL;
+        }
         if (x86_pmu_has_pebs(cpu)) {
             val &= ~MSR_IA32_MISC_ENABLE_PEBS_UNAVAIL;
         } else {
