@@ -10,16 +10,10 @@
 # function `compare`, which is run outside; both in a directory of the run's own, where the
 # emulator's log is, too. The kernel panics there on a warning, and on an NMI that nobody
 # knows of. SELFTESTS is where the programs are and VM_STOCK_KERNEL the kernel without the
-# series (built if not set), OUT a directory for files.
+# series (built if not set).
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/tap.sh"
 set -o pipefail
-temporary=
-if [ -z "${OUT:-}" ]; then
-	OUT=$(mktemp -d "${TMPDIR:-/tmp}/clients.XXXXXX") || exit 1
-	temporary=$OUT
-	trap 'rm -rf "$temporary"' EXIT
-fi
 SELFTESTS=${SELFTESTS:-$("$here/../build-selftests")} || exit 1
 export SELFTESTS OUT
 export LC_ALL=C		# numbers and the order of lines

@@ -6,16 +6,10 @@
 # every record are compared while they are made, and not kept. Sourced, not run.
 #
 # The kernel panics there on an NMI that nobody knows of, and on a warning. SELFTESTS is
-# where the programs are (built if not set), OUT a directory for files.
+# where the programs are (built if not set).
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/tap.sh"
 set -o pipefail
-temporary=
-if [ -z "${OUT:-}" ]; then
-	OUT=$(mktemp -d "${TMPDIR:-/tmp}/streams.XXXXXX") || exit 1
-	temporary=$OUT
-	trap 'rm -rf "$temporary"' EXIT
-fi
 SELFTESTS=${SELFTESTS:-$("$here/../build-selftests")} || exit 1
 rm -f "$OUT/log"
 mkfifo "$OUT/log"

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # What do the tests of the scripts share? Results as TAP. Sourced, not run. scripts/check
-# runs the tests: they need the directories that it sets, OUT and SELFTESTS among them.
+# runs the tests, and some need the directories that it sets. OUT is one for files; by hand
+# it is one that is gone afterwards.
 set -u
 count=0
+if [ -z "${OUT:-}" ]; then
+	OUT=$(mktemp -d "${TMPDIR:-/tmp}/linux-ds-test.XXXXXX") || exit 1
+	trap 'rm -rf "$OUT"' EXIT
+fi
 
 # ok WHAT COMMAND...: passes if the command does.
 ok() {

@@ -82,4 +82,19 @@ static inline pid_t new_thread(struct __test_metadata *_metadata, pid_t pid, lon
 	return new_task(_metadata, pid, PTRACE_EVENT_CLONE);
 }
 
+/* After an exec that followed rounds 0 to 9: they are there, and so are those after it. */
+static inline void check_across_exec(struct __test_metadata *_metadata, pid_t pid)
+{
+	struct bts_struct *records;
+	long n;
+
+	tell_on_stack(_metadata, pid);
+	run(_metadata, pid, 10, 20);
+	records = drain(_metadata, pid, &n);
+	ASSERT_EQ(2 * BRANCHES(0, 10), n);
+	check_records(_metadata, records, BRANCHES(0, 10), 3 * 10 - 1);
+	check_records(_metadata, records + BRANCHES(0, 10), BRANCHES(10, 20), 3 * 20 - 1);
+	free(records);
+}
+
 #endif

@@ -111,8 +111,6 @@ TEST_F(life, thread)
 TEST_F(life, exec)
 {
 	struct ptrace_bts_config config;
-	struct bts_struct *records;
-	long n;
 
 	ASSERT_EQ(16, trace(self->pid, CAPACITY));
 	run(_metadata, self->pid, 0, 10);
@@ -126,13 +124,7 @@ TEST_F(life, exec)
 	EXPECT_EQ((uint32_t)PTRACE_BTS_O_TRACE, config.flags);
 	EXPECT_EQ(BRANCHES(0, 10), count(self->pid));
 
-	tell_on_stack(_metadata, self->pid);
-	run(_metadata, self->pid, 10, 20);
-	records = drain(_metadata, self->pid, &n);
-	ASSERT_EQ(2 * BRANCHES(0, 10), n);
-	check_records(_metadata, records, BRANCHES(0, 10), 3 * 10 - 1);
-	check_records(_metadata, records + BRANCHES(0, 10), BRANCHES(10, 20), 3 * 20 - 1);
-	free(records);
+	check_across_exec(_metadata, self->pid);
 }
 
 /* The thread takes the place of the process's first one, and its trace along. */

@@ -127,8 +127,6 @@ static void check_readable(struct __test_metadata *_metadata, pid_t pid, bool re
 TEST_F(setid, traced_on)
 {
 	struct user_regs_struct regs;
-	struct bts_struct *records;
-	long n;
 
 	ASSERT_EQ(16, trace(self->pid, CAPACITY));
 	run(_metadata, self->pid, 0, 10);
@@ -140,13 +138,7 @@ TEST_F(setid, traced_on)
 	EXPECT_EQ(variant->traced, uid_of(self->pid));
 	check_readable(_metadata, self->pid, variant->readable);
 
-	tell_on_stack(_metadata, self->pid);
-	run(_metadata, self->pid, 10, 20);
-	records = drain(_metadata, self->pid, &n);
-	ASSERT_EQ(2 * BRANCHES(0, 10), n);
-	check_records(_metadata, records, BRANCHES(0, 10), 3 * 10 - 1);
-	check_records(_metadata, records + BRANCHES(0, 10), BRANCHES(10, 20), 3 * 20 - 1);
-	free(records);
+	check_across_exec(_metadata, self->pid);
 
 	/* No more than a step would show */
 	ASSERT_EQ(0, count(self->pid));
