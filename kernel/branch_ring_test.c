@@ -617,6 +617,9 @@ static void memlock_limit(struct kunit *test)
 	struct mm_struct *mm = test_mm(test);
 	struct branch_ring *ring, *second;
 
+	if (!IS_ENABLED(CONFIG_MULTIUSER))
+		kunit_skip(test, "everybody has CAP_IPC_LOCK");
+
 	atomic64_set(&mm->pinned_vm, 5);
 	set_memlock(test, 8 * PAGE_SIZE + 1);
 
