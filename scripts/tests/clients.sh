@@ -26,7 +26,7 @@ in_kernel() {
 	[ "$kernel" != stock ] || dir=${VM_STOCK_KERNEL:-$("$here/../build-kernel" stock)} || return
 	VM_KERNEL=$dir "$here/../vm" --cpu-props "pmu=on,bts-log=$PWD/log" --out "$PWD" \
 		--append "$mode unknown_nmi_panic panic_on_warn=1" \
-		--console "$PWD/console" --timeout 280 "$@"
+		--console "$PWD/console" --timeout 560 "$@"
 }
 
 # clients KERNEL MODE [OPTION...]: one run of the test's two functions. A program is walked

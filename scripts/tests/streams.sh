@@ -30,7 +30,7 @@ sorted() {
 in_vm() {
 	"$here/../vm" --cpus "$1" --cpu-props "$2" \
 		--append "unknown_nmi_panic panic_on_warn=1" --console "$OUT/console" \
-		--timeout 280 -- "$3"
+		--timeout 560 -- "$3"
 }
 
 # streams WHAT CPUS SKID OPTIONS COMMAND: what bts_stream writes in COMMAND, compared with

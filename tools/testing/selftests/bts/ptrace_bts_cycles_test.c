@@ -125,7 +125,7 @@ static void cycle(struct __test_metadata *_metadata, uint64_t *rounds, unsigned 
 	reap(_metadata, pid, true);
 }
 
-TEST_F_TIMEOUT(cycles, nothing_left, 270)
+TEST_F_TIMEOUT(cycles, nothing_left, 540)
 {
 	unsigned int i;
 

@@ -191,7 +191,7 @@ TEST_F(debugger, killed_after_continuing)
 }
 
 /* At any moment */
-TEST_F_TIMEOUT(debugger, killed_while_draining, 200)
+TEST_F_TIMEOUT(debugger, killed_while_draining, 400)
 {
 	int i;
 

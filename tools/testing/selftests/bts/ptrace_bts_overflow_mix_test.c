@@ -623,7 +623,7 @@ static void compare_all(struct __test_metadata *_metadata, struct run *whole,
 	}
 }
 
-TEST_F_TIMEOUT(mix, continued, 250)
+TEST_F_TIMEOUT(mix, continued, 500)
 {
 	compare_all(_metadata, &self->whole, &variant->program, PTRACE_CONT, ARRAY_SIZE(shifts));
 }
