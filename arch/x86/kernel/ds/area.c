@@ -240,16 +240,15 @@ static void ds_staging_unmap(void)
 	}
 }
 
-/* Describe an empty staging bank; a tracer that is armed sets its threshold. */
+/* Describe an empty staging bank. */
 static void ds_staging_init(struct debug_store *ds, unsigned long base)
 {
 	unsigned int size = ds_record_size(ds_wide());
-	unsigned int nr = BTS_BUFFER_SIZE / size;
 
 	ds_set(ds, DS_BTS_BASE, base);
 	ds_set(ds, DS_BTS_INDEX, base);
-	ds_set(ds, DS_BTS_MAXIMUM, base + nr * size);
-	ds_set(ds, DS_BTS_THRESHOLD, base + (nr - nr / 16) * size);
+	ds_set(ds, DS_BTS_MAXIMUM, base + BTS_BUFFER_SIZE / size * size);
+	ds_staging_reset_threshold(ds);
 }
 
 /**

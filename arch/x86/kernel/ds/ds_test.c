@@ -902,6 +902,43 @@ static void ds_test_sleep(struct kunit *test)
 	sink_end(sink);
 }
 
+/* Without a tracer there is nothing of ours to turn off. */
+static void ds_test_sleep_of_others(struct kunit *test)
+{
+	/* TR is left out: nothing is recorded. */
+	u64 bits = ds_control.enable & (ds_control.enable - 1);
+	u64 debugctl = get_debugctlmsr();
+	unsigned long flags;
+
+	ds_tracer_flush();
+	local_irq_save(flags);
+	update_debugctlmsr(debugctl | bits);
+	ds_cpu_suspend();
+	KUNIT_EXPECT_EQ(test, get_debugctlmsr(), debugctl | bits);
+	update_debugctlmsr(debugctl);
+	local_irq_restore(flags);
+}
+
+/* perf has a bank of its own before a tracer comes, and the same after it. */
+static void ds_test_perf_threshold(struct kunit *test)
+{
+	struct debug_store *ds = ds_area(0);
+	struct tracee *tracee;
+	struct sink *sink;
+	unsigned long before;
+
+	KUNIT_ASSERT_EQ(test, ds_staging_get(), 0);
+	before = ds_get(ds, DS_BTS_THRESHOLD);
+	tracee = tracee_create(test, 0);
+	sink = sink_start(test, tracee, 1, ds_room_min());
+	tracee_store(tracee, 1, 1);
+	KUNIT_EXPECT_NE(test, ds_get(ds, DS_BTS_THRESHOLD), before);
+	tracee_end(tracee);
+	sink_end(sink);
+	KUNIT_EXPECT_EQ(test, ds_get(ds, DS_BTS_THRESHOLD), before);
+	ds_staging_put();
+}
+
 /* What a tracer changes on CPU 0. */
 struct touched {
 	u64	area;
@@ -1029,6 +1066,8 @@ static struct kunit_case ds_tracer_cases[] = {
 	KUNIT_CASE(ds_test_full_end),
 	KUNIT_CASE(ds_test_full_switch),
 	KUNIT_CASE(ds_test_sleep),
+	KUNIT_CASE(ds_test_sleep_of_others),
+	KUNIT_CASE(ds_test_perf_threshold),
 	KUNIT_CASE(ds_test_refused),
 	{}
 };

@@ -7,15 +7,20 @@
  * STARTING and DYING steps: tasks still run until the last ones of a CPU that
  * goes down, and already before the last ones of a CPU that comes up.
  */
+#include <linux/cleanup.h>
 #include <linux/cpuhotplug.h>
+#include <linux/irqflags.h>
 
 #include <asm/apic.h>
 #include <asm/perf_event.h>
 
 #include "internal.h"
 
+/* Both steps: without SMP they are called with interrupts on. */
 static int ds_cpu_starting(unsigned int cpu)
 {
+	guard(irqsave)();
+
 	ds_area_load();
 	this_cpu_write(ds_cpu.pmi_drained, false);
 	/* Also where it is perf's, which may have left it masked. */
@@ -25,11 +30,14 @@ static int ds_cpu_starting(unsigned int cpu)
 
 static int ds_cpu_dying(unsigned int cpu)
 {
+	guard(irqsave)();
+
 	/*
 	 * Also where nobody owns the CPU: an NMI between another owner's read
 	 * and write of IA32_DEBUGCTL may have brought our bits back.
 	 */
 	ds_hand_over(NULL);
+	ds_staging_reset_threshold(ds_area(cpu));
 	if (!perf_uses_lvtpc())
 		apic_write(APIC_LVTPC, APIC_DM_NMI | APIC_LVT_MASKED);
 	return 0;

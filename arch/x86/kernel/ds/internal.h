@@ -54,6 +54,15 @@ static inline unsigned int ds_record_size(bool wide)
 	return 3 * (wide ? sizeof(u64) : sizeof(u32));
 }
 
+/* A threshold for perf, which takes it as it is. A tracer that is armed has its own. */
+static inline void ds_staging_reset_threshold(struct debug_store *ds)
+{
+	unsigned int size = ds_record_size(ds_wide());
+	unsigned int nr = BTS_BUFFER_SIZE / size;
+
+	ds_set(ds, DS_BTS_THRESHOLD, ds_get(ds, DS_BTS_BASE) + (nr - nr / 16) * size);
+}
+
 /**
  * struct ds_control - where a CPU family has its BTS bits in IA32_DEBUGCTL
  * @enable:	TR, BTS and BTINT
@@ -115,6 +124,7 @@ void ds_hand_over(struct ds_tracer *next);
 bool ds_arm(struct ds_tracer *tracer);
 void ds_resume(struct callback_head *work);
 void ds_tracer_put(struct ds_tracer *tracer);
+bool ds_in_use(void);
 
 int ds_pmi_register(void);
 void ds_pmi_unregister(void);

@@ -41,6 +41,10 @@ void ds_cpu_emergency_stop(void)
  */
 void ds_cpu_suspend(void)
 {
+	/* What perf records is perf's to deal with. */
+	if (!ds_in_use())
+		return;
+
 	/* The task that sends the machine to sleep may be traced. */
 	if (this_cpu_read(ds_cpu.owner))
 		ds_hand_over(NULL);

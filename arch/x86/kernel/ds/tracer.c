@@ -66,13 +66,23 @@ out:
 static void ds_users_put(void)
 {
 	mutex_lock(&ds_users_mutex);
-	if (!--ds_users) {
+	if (ds_users == 1) {
 		ds_hotplug_unregister();
 		ds_pmi_unregister();
 		ds_staging_put();
 		perf_include_bts();
 	}
+	ds_users--;
 	mutex_unlock(&ds_users_mutex);
+}
+
+/*
+ * Is there a tracer? Where this says no, BTS was seen off by hotplug.c, and since
+ * then is not ours. For one CPU with interrupts off, the others down.
+ */
+bool ds_in_use(void)
+{
+	return ds_users;
 }
 
 struct ds_update {
