@@ -187,13 +187,13 @@ static struct ptrace_bts *ptrace_bts_get(struct task_struct *child)
 static bool ptrace_bts_publish(struct task_struct *child, struct ptrace_bts *bts)
 {
 	unsigned long flags;
-	bool ours;
+	bool ours = false;
 
 	read_lock(&tasklist_lock);
-	ours = child->ptrace && rcu_access_pointer(child->parent) == current &&
-	       lock_task_sighand(child, &flags);
-	if (ours) {
+	if (child->ptrace && rcu_access_pointer(child->parent) == current &&
+	    lock_task_sighand(child, &flags)) {
 		child->thread.ptrace_bts = bts;
+		ours = true;
 		unlock_task_sighand(child, &flags);
 	}
 	read_unlock(&tasklist_lock);

@@ -312,7 +312,7 @@ static inline struct bts_struct *drain(struct __test_metadata *_metadata, pid_t 
 
 	ASSERT_LE(0, ready);
 	records = calloc(ready + 1, RECORD);
-	ASSERT_TRUE(records != NULL);
+	ASSERT_NE(NULL, records);
 	*n = request(PTRACE_BTS_DRAIN, pid, records, ready * RECORD);
 	ASSERT_EQ(ready, *n);
 	ASSERT_EQ(0, count(pid));
