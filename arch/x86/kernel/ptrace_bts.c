@@ -187,16 +187,16 @@ static struct ptrace_bts *ptrace_bts_get(struct task_struct *child)
 static bool ptrace_bts_publish(struct task_struct *child, struct ptrace_bts *bts)
 {
 	unsigned long flags;
-	bool ours = false;
+	bool ours;
 
-	read_lock(&tasklist_lock);
-	if (child->ptrace && rcu_access_pointer(child->parent) == current &&
-	    lock_task_sighand(child, &flags)) {
+	/* The attachment ends under it, and ptrace_bts_unlink() is called there. */
+	if (!lock_task_sighand(child, &flags))
+		return false;
+
+	ours = child->ptrace && rcu_access_pointer(child->parent) == current;
+	if (ours)
 		child->thread.ptrace_bts = bts;
-		ours = true;
-		unlock_task_sighand(child, &flags);
-	}
-	read_unlock(&tasklist_lock);
+	unlock_task_sighand(child, &flags);
 
 	return ours;
 }
